@@ -27,16 +27,16 @@ async def main() -> None:
     me = ClientInfo(name="example", version="1", time_zone="Europe/Berlin")
     with tempfile.TemporaryDirectory() as home:
         async with await Client.start([COMMAND], home, "ws_notes", client=me) as gateway:
-            told = await gateway.call(
+            saved = await gateway.call(
                 call.MEMORY_REMEMBER, RememberParams(content="I take my coffee without sugar.", category="preference")
             )
-            print("saved:", told.record.content, "-", told.decision.reason_code)
+            print("saved:", saved.record.content, "-", saved.decision.reason_code)
 
             await gateway.call(call.THREAD_START, ThreadStartParams(thread_id="thr_1"))
-            asked = TurnStartParams(
+            question = TurnStartParams(
                 thread_id="thr_1", turn_id="trn_1", input=[TextInput(text="How do I take my coffee?")]
             )
-            prepared = await gateway.call(call.TURN_PREPARE, asked)
+            prepared = await gateway.call(call.TURN_PREPARE, question)
             for block in prepared.context_blocks:
                 print("for your model's prompt:", block.text, sep="\n")
             answer = "Without sugar."  # here your own model answers, with prepared.prompt_sections and .tools
@@ -47,7 +47,7 @@ async def main() -> None:
             )
             await is_learned.wait()
 
-            await gateway.call(call.MEMORY_FORGET, ForgetParams(target=ForgetById(memory_id=told.record.memory_id)))
+            await gateway.call(call.MEMORY_FORGET, ForgetParams(target=ForgetById(memory_id=saved.record.memory_id)))
             found = await gateway.call(call.MEMORY_SEARCH, SearchParams(query="coffee"))
             print("after forgetting:", [hit.record.content for hit in found.hits])
 

@@ -13,7 +13,7 @@ from protocol import methods as m
 
 
 def test_undoing_a_conversation_says_when_the_day_has_more_changes(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(today, "MOST_LOOKED", 1)
+    monkeypatch.setattr(today, "MAX_CHANGE_PAGES", 1)
 
     async def story() -> None:
         async with own_page(tmp_path / "home") as page:
@@ -27,7 +27,7 @@ def test_undoing_a_conversation_says_when_the_day_has_more_changes(tmp_path: Pat
 
 
 def test_what_was_forgotten_long_ago_is_found_by_looking_further_back(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(memories, "LOOKED_PAGES", 1)
+    monkeypatch.setattr(memories, "MAX_CHANGE_PAGES", 1)
 
     async def story() -> None:
         async with own_page(tmp_path / "home") as page:
@@ -46,5 +46,14 @@ def test_what_was_forgotten_long_ago_is_found_by_looking_further_back(tmp_path: 
                 seen = (await page.see(html.unescape(older))).body.decode()
             assert kept.record.memory_id in seen
             assert "Look further back" not in seen
+
+    asyncio.run(story())
+
+
+def test_a_time_of_too_many_digits_is_no_time_and_no_defect(tmp_path: Path) -> None:
+    async def story() -> None:
+        async with own_page(tmp_path / "home") as page:
+            for digits in (1, 15, 16, 5000):
+                assert (await page.see(f"memories?status=deleted&until={'9' * digits}")).status < 500, digits
 
     asyncio.run(story())

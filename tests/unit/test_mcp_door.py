@@ -21,7 +21,7 @@ from gateway.doors.mcp.door import (
     Caller,
     McpDoor,
     agent_id_of,
-    question_of,
+    keeping_question,
 )
 from gateway.doors.mcp.process import ensure_workspace
 from gateway.doors.mcp.prompts import read, render
@@ -234,14 +234,14 @@ def test_a_client_s_name_is_noted_apart_from_agents_of_an_app() -> None:
 
 
 def test_a_question_shows_the_proposal_whole_or_is_not_asked() -> None:
-    asked = question_of({"content": "A\u202efact.", "value": {"a": 1}, "key": "k", "category": "custom"})
+    asked = keeping_question({"content": "A\u202efact.", "value": {"a": 1}, "key": "k", "category": "custom"})
     assert asked is not None
     for part in ("Afact.", '{"a":1}', '"k"', "custom"):
         assert part in asked
-    assert question_of({"content": "x" * MAX_ASKED_CHARS}) is not None
-    assert question_of({"content": "x" * (MAX_ASKED_CHARS + 1)}) is None
-    assert question_of({"content": "x", "value": "y" * MAX_ASKED_CHARS}) is None
-    assert question_of({}) is None
+    assert keeping_question({"content": "x" * MAX_ASKED_CHARS}) is not None
+    assert keeping_question({"content": "x" * (MAX_ASKED_CHARS + 1)}) is None
+    assert keeping_question({"content": "x", "value": "y" * MAX_ASKED_CHARS}) is None
+    assert keeping_question({}) is None
 
 
 def test_what_is_late_is_an_error_and_the_other_search_is_there(tmp_path: Path) -> None:

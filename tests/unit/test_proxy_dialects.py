@@ -24,7 +24,7 @@ from gateway.doors.proxy.body import (
 )
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
 from gateway.doors.proxy.dialects.reading import ChatAnswer, strip_wrappers
-from gateway.doors.proxy.tee import DIALECTS, Tee
+from gateway.doors.proxy.tee import READERS, Tee
 from protocol.capture.chain import START, ChainMessage, ToolWish, follow_all, without_blocks
 
 VALUES = st.recursive(
@@ -197,7 +197,7 @@ def told(language: Any, data: bytes, *, is_stream: bool, cuts: list[int] | None 
     return tee.answer()
 
 
-@pytest.mark.parametrize("language", DIALECTS)
+@pytest.mark.parametrize("language", READERS)
 @given(data=st.binary(max_size=200), is_stream=st.booleans())
 def test_whatever_an_upstream_says_is_read_or_not(language: Any, data: bytes, *, is_stream: bool) -> None:
     wild = [

@@ -1,12 +1,16 @@
 """What the Python client is made of: its copy of the protocol, its small decisions."""
 
+import asyncio
+import sys
 from itertools import islice
 
 import copy_protocol
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pioneer_client.client import make_waits
+from pioneer_client.client import Client, make_waits
 from pioneer_client.connection import LineSplitter
+from pioneer_client.errors import GatewayDied
 from pioneer_client.protocol import methods as copied
 
 from protocol.methods import METHODS, READING_VERBS
@@ -39,3 +43,42 @@ def test_what_is_safe_to_repeat_only_reads() -> None:
     assert safe & (writing | {"initialize", "shutdown", "provider/test", "settings/update", "turn/cancel"}) == set()
     verbs = {name.rpartition("/")[2] for name in METHODS}
     assert verbs >= READING_VERBS  # none that no method has
+
+
+GARBLED = {
+    "no UTF-8": """b'{"method":"' + bytes([255]) + b'"}'""",
+    "no UTF-8 in a notification": """b'{"method":"memory/changed","params":{"memory_id":"' + bytes([255]) + b'"}}'""",
+    "nested too deeply": """b'{"result":' + b'[' * 100000""",
+}
+
+
+@pytest.mark.parametrize("line", GARBLED.values(), ids=GARBLED)
+def test_a_line_that_is_no_message_leaves_no_call_without_an_end(line: str) -> None:
+    script = f"import sys; out = sys.stdout.buffer; sys.stdin.readline(); out.write({line}); out.write(bytes([10]))"
+
+    async def story() -> None:
+        async with asyncio.timeout(50):
+            await Client.start([sys.executable, "-c", script])
+
+    with pytest.raises(GatewayDied):
+        asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [b"SSH-2.0-OpenSSH_9.9\r\n\r\n", b"\r\n\r\n", b"HTTP/1.1 teapot\r\n\r\n", b"x" * 200_000],
+    ids=["another protocol", "blank lines", "no code", "no end of the head"],
+)
+def test_what_is_no_http_is_no_gateway(reply: bytes) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(reply)
+        await writer.drain()
+        writer.close()
+
+    async def story() -> None:
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            await Client.connect(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", "token")
+
+    with pytest.raises(GatewayDied):
+        asyncio.run(story())

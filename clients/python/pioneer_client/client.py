@@ -113,7 +113,7 @@ class Client:
             client: The name of this program, and its time zone.
             env: The environment of the process; None for that of this one.
             cwd: The folder of the process; None for that of this one.
-            restart: Whether a process that ends is followed by another one.
+            restart: True starts another process after one that ends.
 
         Raises:
             GatewayDied: The process does not start, or ends before it answers; the message has its last words.
@@ -132,7 +132,7 @@ class Client:
     async def connect(
         cls, url: str, token: str, workspace: str | None = None, *, client: ClientInfo = ME, restart: bool = True
     ) -> Self:
-        """Speak to `pioneer http` at a URL; `restart`: whether a broken event stream is opened again.
+        """Speak to `pioneer http` at a URL; `restart` opens a broken event stream again.
 
         Raises:
             GatewayDied: Nothing answers there, or no gateway.
@@ -216,8 +216,8 @@ class Client:
         inbox: asyncio.Queue[Notice | GatewayDied] = asyncio.Queue()
         self._watched[turn_id] = inbox
         try:
-            begun = await self.call(TURN_START, msgspec.structs.replace(params, turn_id=turn_id))
-            is_over = begun.turn.status != "in_progress" and inbox.empty()
+            started = await self.call(TURN_START, msgspec.structs.replace(params, turn_id=turn_id))
+            is_over = started.turn.status != "in_progress" and inbox.empty()
             while not is_over:
                 notice = await inbox.get()
                 if isinstance(notice, GatewayDied):
@@ -236,7 +236,7 @@ class Client:
         if self._connection is not None:
             await self._connection.close()
         self._break_off(self._end)
-        self._tell()
+        self._wake()
 
     async def begin(self) -> Self:
         """Open the first connection; `start` and `connect` have done so. Raises `GatewayDied`, `GatewayError`."""
@@ -258,7 +258,7 @@ class Client:
                 raise GatewayDied("the gateway does not answer initialize") from error
             raise
         self._connection = connection
-        self._tell()
+        self._wake()
         return connection
 
     async def _supervise(self, connection: Connection) -> None:
@@ -300,23 +300,24 @@ class Client:
         return named
 
     async def _ask(self, method: str, params: msgspec.Struct) -> Raw:
+        """Return a result as JSON; wait while there is no connection. Raises `GatewayDied`, `GatewayError`."""
         while self._connection is None or self._connection.ended.done():
             if self._end is not None:
                 raise GatewayDied(self._end)
             await self._news.wait()
         return await self._connection.ask(method, params)
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         """Wake the calls that wait for a connection."""
         self._news.set()
         self._news = asyncio.Event()
 
     def _lose(self, reason: str) -> None:
-        """Break off the turns that are read, and tell of the end."""
+        """Break off the turns that are read, and emit `died`."""
         self._broken |= self._watched.keys()
         self._break_off(reason)
         self._emit(DIED, reason)
-        self._tell()
+        self._wake()
 
     def _break_off(self, reason: str) -> None:
         """Let every turn that is read end with `GatewayDied`."""
@@ -324,10 +325,11 @@ class Client:
             inbox.put_nowait(GatewayDied(reason))
 
     def _take(self, method: str, params: Raw) -> None:
+        """Give a notification to the turn that it belongs to, and to the listeners of its name."""
         known = NOTIFICATIONS.get(method)
         try:
             value = msgspec.json.decode(params, type=Any if known is None else known.params)
-        except msgspec.ValidationError:  # of a newer gateway; it may be what a turn waits for
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # of a newer gateway; a turn may wait for it
             log.warning("%s has a shape that this client does not know", method)
             self._break_off(f"{method} cannot be read")
             return

@@ -12,7 +12,7 @@ from pioneer_client.errors import Failure, GatewayError
 READ_BYTES = 256 * 1024
 
 Take: TypeAlias = Callable[[str, Raw], None]
-"""A function that is given each notification: its name and its parameters as JSON."""
+"""A function that is called with each notification: its name, and its parameters as JSON."""
 
 
 class Message(msgspec.Struct):
@@ -31,7 +31,15 @@ class Message(msgspec.Struct):
         return self.result
 
 
-read_message = msgspec.json.Decoder(Message).decode
+_MESSAGES = msgspec.json.Decoder(Message)
+
+
+def read_message(data: bytes) -> Message:
+    """Return the message that some bytes are. Raises `msgspec.DecodeError`."""
+    try:
+        return _MESSAGES.decode(data)
+    except (UnicodeDecodeError, RecursionError) as error:  # bytes that are no UTF-8, or nested too deeply
+        raise msgspec.DecodeError(str(error)) from error
 
 
 class Connection(Protocol):

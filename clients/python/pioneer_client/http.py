@@ -1,7 +1,7 @@
 """A gateway behind `pioneer http`: each call is a request of its own, notifications come by one event stream.
 
 Rule 1: the connection is the event stream: it ends with the stream, and with a request that the door did not answer.
-Rule 2: the place in the stream outlives a connection, so that the next one goes on there.
+Rule 2: the id of the last event outlives a connection, so that the next one goes on there.
 """
 
 import asyncio
@@ -20,6 +20,9 @@ QUIET_SECONDS = 60.0
 """The door sends a comment every 15 seconds; a stream that is quiet for longer than this is dead."""
 
 OK = 200
+MIN_WORDS = 2
+"""The words of a status line that are read: the version and the code."""
+NO_GATEWAY = "what answers there is no gateway"
 
 
 class Door:
@@ -35,18 +38,21 @@ class Door:
         self.path = parts.path.rstrip("/")
         self.workspace_id = workspace_id
         self.last_event_id: str | None = None
-        said = {"X-Pioneer-Workspace": workspace_id, "X-Pioneer-Time-Zone": time_zone}
+        context = {"X-Pioneer-Workspace": workspace_id, "X-Pioneer-Time-Zone": time_zone}
         self._headers = {
             "Host": parts.netloc.rpartition("@")[2],
             "Authorization": f"Bearer {token}",
             "Connection": "close",
-            **{name: value for name, value in said.items() if value is not None},
+            **{name: value for name, value in context.items() if value is not None},
         }
 
     async def request(
         self, verb: str, path: str, body: bytes | None = None, more: Mapping[str, str] | None = None
     ) -> "Reply":
-        """Send a request and return its reply once the head is there. Raises `OSError`, `EOFError`."""
+        """Send a request and return its reply once the head is there.
+
+        Raises `OSError`, `EOFError`, and `GatewayDied` for what is no HTTP.
+        """
         reader, writer = await asyncio.open_connection(self.hostname, self.port, ssl=True if self.is_secure else None)
         try:
             headers = {**self._headers, **(more or {})}
@@ -56,13 +62,24 @@ class Door:
             writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b""))
             with contextlib.suppress(ConnectionError):  # what refuses a body answers before it has read it
                 await writer.drain()
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-            pairs = [line.partition(":") for line in head[1:] if line]
-            status = int(head[0].split()[1])
-            return Reply(status, {name.lower(): value.strip() for name, _, value in pairs}, reader, writer)
+            status, fields = _parse_head(await reader.readuntil(b"\r\n\r\n"))
+            return Reply(status, fields, reader, writer)
+        except asyncio.LimitOverrunError as error:
+            writer.close()
+            raise GatewayDied(NO_GATEWAY) from error
         except BaseException:
             writer.close()
             raise
+
+
+def _parse_head(head: bytes) -> tuple[int, dict[str, str]]:
+    """Return a reply's code, and its headers with names in small letters. Raises `GatewayDied` for what is no HTTP."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    words = first.split()
+    if len(words) < MIN_WORDS or not words[0].startswith("HTTP/") or not words[1].isdecimal():
+        raise GatewayDied(NO_GATEWAY)
+    pairs = [line.partition(":") for line in lines if line]
+    return int(words[1]), {name.lower(): value.strip() for name, _, value in pairs}
 
 
 class Reply(NamedTuple):
@@ -191,5 +208,5 @@ def _unwrap(body: bytes) -> Raw:
     try:
         message = read_message(body)
     except msgspec.DecodeError as error:
-        raise GatewayDied("what answers there is no gateway") from error
+        raise GatewayDied(NO_GATEWAY) from error
     return message.unwrap()

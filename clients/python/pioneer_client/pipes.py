@@ -39,7 +39,7 @@ class Pipes:
         """The length in bytes of each message that waits for its answer."""
         self._stderr = bytearray()
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._drain = asyncio.create_task(self._drain_stderr())
+        self._draining = asyncio.create_task(self._drain_stderr())
         self._reader = asyncio.create_task(self._read())
 
     @classmethod
@@ -136,7 +136,7 @@ class Pipes:
             is_garbled = True
             self._kill()
         code = await self._process.wait()
-        await self._drain
+        await self._draining
         self._stdin.close()
         self._finish("it wrote to stdout what is no message" if is_garbled else self._describe_end(code))
 

@@ -33,7 +33,7 @@ from gateway.doors.http.page_routes import (
     split_session,
     without_data,
 )
-from gateway.doors.http.rpc import Asking, Methods, answer_error
+from gateway.doors.http.rpc import HttpCaller, Methods, answer_error
 from gateway.doors.http.rules import (
     ENDING,
     NO_BODY,
@@ -70,9 +70,11 @@ from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.http import EventsQuery, HealthResult
 from protocol.memory.values import Context
+from protocol.settings import HttpSettings
 
 SERVICE = "pioneer"
 MOVED = 303
+"""The code of `Pages.open` for a code that opened a session."""
 TOKEN_SECONDS = 0.5
 """The interval at which an open event stream checks whether its token was replaced."""
 GRACE_SECONDS = 2.0
@@ -91,7 +93,8 @@ class Request(NamedTuple):
     body: bytes
 
 
-Work: TypeAlias = Callable[[Asking, Request], Awaitable[Answer]]
+Work: TypeAlias = Callable[[HttpCaller, Request], Awaitable[Answer]]
+"""A function that answers a request, or raises `GatewayError`."""
 
 
 class Route(NamedTuple):
@@ -112,19 +115,19 @@ class Door:
         self._app, self._token, self._port, self._bind = app, token, port, bind
         self._host = f"[{bind}]" if ":" in bind else bind
         self._events = EventLog()
-        self._number = app.hub.subscribe(self._events)
-        self._methods = Methods(app, self._number)
+        self._subscriber = app.hub.subscribe(self._events)
+        self._methods = Methods(app, self._subscriber)
         self._means = rest.Means(self._methods, app.base.clock)
         self._rate, self._failures = Rate(), Failures()
         self._streams: set[EventStream] = set()
         self._scopes: set[anyio.CancelScope] = set()
-        self._is_over = False
+        self._is_closing = False
         self._settled = anyio.Event()
         self._make_pages, self._made_pages = make_pages, None
         self.asked_at = time.monotonic()
         """The time of the last request, by the machine's clock that only advances."""
         self._access: Access | None = None
-        self._access_settings: Any = None
+        self._access_settings: HttpSettings | None = None
         """The settings that `_access` was made from."""
         self._routes = self._make_routes()
 
@@ -133,21 +136,23 @@ class Door:
         routes = {"/rpc": {"POST": Route("/rpc", self._rpc, takes_body=True)}}
         for name, entry in self._methods.bound.items():
             if "/" in name:
-                routes[f"/rpc/{name}"] = {"POST": Route(f"/rpc/{name}", self._bare(entry.method), takes_body=True)}
+                routes[f"/rpc/{name}"] = {
+                    "POST": Route(f"/rpc/{name}", self._work_of_method(entry.method), takes_body=True)
+                }
         for row in rest.ROWS:
-            routes.setdefault(row.path, {})[row.verb] = Route(row.path, self._row(row), row.in_body)
+            routes.setdefault(row.path, {})[row.verb] = Route(row.path, self._work_of_row(row), row.in_body)
         if self._make_pages is not None:
             routes[CODE_PATH] = {"POST": Route(CODE_PATH, self._make_code, takes_body=True)}
         return routes | {"/openapi.json": {"GET": Route("/openapi.json", self._describe)}}
 
-    async def _rpc(self, caller: Asking, request: Request) -> Answer:
+    async def _rpc(self, caller: HttpCaller, request: Request) -> Answer:
         return await self._methods.answer_rpc(caller, request.body)
 
-    def _bare(self, method: m.Method[Any, Any]) -> Work:
+    def _work_of_method(self, method: m.Method[Any, Any]) -> Work:
         return lambda caller, request: self._methods.answer_bare(caller, method, request.body)
 
-    def _row(self, row: rest.RestRow) -> Work:
-        async def work(caller: Asking, request: Request) -> Answer:
+    def _work_of_row(self, row: rest.RestRow) -> Work:
+        async def work(caller: HttpCaller, request: Request) -> Answer:
             lists, switches = rest.lists_of(row.takes), rest.switches_of(row.takes)
             members = rest.body_of(request.body) if row.in_body else members_of(request.query, lists, switches)
             if row.in_body and request.query:
@@ -158,10 +163,10 @@ class Door:
 
         return work
 
-    async def _describe(self, _caller: Asking, _request: Request) -> Answer:
+    async def _describe(self, _caller: HttpCaller, _request: Request) -> Answer:
         return Answer(200, openapi.document_bytes())
 
-    async def _make_code(self, _caller: Asking, request: Request) -> Answer:
+    async def _make_code(self, _caller: HttpCaller, request: Request) -> Answer:
         return code_answer(self._pages(), request.body, f"http://{self._host}:{self._port}")
 
     def _pages(self) -> Pages:
@@ -272,7 +277,7 @@ class Door:
             await self._serve_page_events(exchange)
         else:
 
-            async def work(caller: Asking, request: Request) -> Answer:
+            async def work(caller: HttpCaller, request: Request) -> Answer:
                 asked = PageRequest(verb, rest, request.query, request.body)
                 return await pages.answer(caller, session, asked)
 
@@ -297,7 +302,7 @@ class Door:
         stream = EventStream(self._events, wanted, self._workspace_of, None)
 
         async def write(part: bytes) -> None:
-            await exchange.go_on(without_data(part))
+            await exchange.send_part(without_data(part))
 
         return await self._run_stream(stream, exchange, write)
 
@@ -316,7 +321,7 @@ class Door:
     def _refuse_busy(self) -> Refusal | None:
         """Refuse a request of a door that closes, that answers enough of them already, or that is asked too fast."""
         config = self._app.base.config.config
-        if self._is_over:
+        if self._is_closing:
             return ENDING
         if len(self._scopes) - len(self._streams) >= config.limits.max_in_flight:
             return TOO_MANY
@@ -331,13 +336,18 @@ class Door:
             try:
                 settings = self._app.base.config.config.http
                 body = await exchange.read(route.max_body or settings.max_body_bytes, settings.request_seconds)
-                if isinstance(body, Refusal) or (body and not route.takes_body):
-                    await exchange.send(answer_of(body if isinstance(body, Refusal) else NO_BODY))
+                if body and not route.takes_body and not isinstance(body, Refusal):
+                    body = NO_BODY
+                if isinstance(body, Refusal):
+                    await exchange.send(answer_of(body))
                     return
                 caller = self._methods.begin(_client_of(request.headers), route.door)
                 watcher = exchange.watch(scope.cancel)
                 try:
-                    answer = await self._answer_of(route.work(caller, request._replace(body=body)))
+                    try:
+                        answer = await route.work(caller, request._replace(body=body))
+                    except Exception as error:  # noqa: BLE001  # the boundary between services and the wire
+                        answer = answer_error(error)
                     watcher.cancel()
                     await exchange.send(answer)
                 finally:
@@ -351,12 +361,6 @@ class Door:
     def _leave(self, scope: anyio.CancelScope) -> None:
         self._scopes.discard(scope)
         self._settled.set()
-
-    async def _answer_of(self, work: Awaitable[Answer]) -> Answer:
-        try:
-            return await work
-        except Exception as error:  # noqa: BLE001  # the boundary between services and the wire
-            return answer_error(error)
 
     async def _serve_events(self, verb: str, headers: Headers, scope: Mapping[str, Any], exchange: Exchange) -> None:
         if verb != "GET":
@@ -396,7 +400,7 @@ class Door:
             watcher = exchange.watch(scope.cancel)
             try:
                 await exchange.begin("text/event-stream")
-                await stream.run(write or exchange.go_on)
+                await stream.run(write or exchange.send_part)
                 await exchange.finish()
             finally:
                 watcher.cancel()
@@ -413,7 +417,7 @@ class Door:
 
     async def end(self) -> None:
         """End event streams with a last event, wait at most `GRACE_SECONDS` for other requests, and cancel these."""
-        self._is_over = True
+        self._is_closing = True
         for stream in list(self._streams):
             stream.end()
         with anyio.move_on_after(GRACE_SECONDS):
@@ -429,7 +433,7 @@ class Door:
 
     def close(self) -> None:
         """Unsubscribe from notifications."""
-        self._app.hub.unsubscribe(self._number)
+        self._app.hub.unsubscribe(self._subscriber)
 
 
 def _verb_of(scope: Mapping[str, Any]) -> str:
@@ -444,12 +448,12 @@ def _client_of(headers: Headers) -> SessionClient:
         return SessionClient()
     if any(len(values) != 1 for values in found.values()):
         raise CallerError.at("$", "A context header is given twice")
-    said: Mapping[str, str] = {member: values[0] for member, values in found.items()}
-    zone = {"time_zone": said["time_zone"]} if "time_zone" in said else {}
+    given: Mapping[str, str] = {member: values[0] for member, values in found.items()}
+    zone = {"time_zone": given["time_zone"]} if "time_zone" in given else {}
     hello = {"protocol_version": PROTOCOL_VERSION, "client": {"name": "http", "version": "1", **zone}}
-    if "workspace_id" in said:
-        hello["workspace_id"] = said["workspace_id"]
-    agent_id = params_of(Context, {"agent_id": said.get("agent_id")}).agent_id
+    if "workspace_id" in given:
+        hello["workspace_id"] = given["workspace_id"]
+    agent_id = params_of(Context, {"agent_id": given.get("agent_id")}).agent_id
     client = SessionClient(agent_id)
     client.introduce(params_of(InitializeParams, hello))
     return client

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import NamedTuple
 
 import anyio
-import msgspec
 from msgspec.structs import replace
 
 from gateway.base.hub import Announcement, to_announcement
@@ -84,16 +83,11 @@ def names_of(types: str | None) -> Collection[str]:
     return found
 
 
-def thread_of(params: msgspec.Struct) -> str | None:
-    """Return the thread that a notification is about, if it is about one."""
-    return getattr(params, "thread_id", None)
-
-
 async def concerns(news: Announcement, wanted: WantedEvents, workspace_of: WorkspaceOf) -> bool:
     """Return whether a stream gets a notification; changes of the user's own memory concern every workspace."""
     if news.method not in wanted.names:
         return False
-    thread_id = thread_of(news.params)
+    thread_id: str | None = getattr(news.params, "thread_id", None)
     if wanted.thread_id is not None and thread_id not in {None, wanted.thread_id}:
         return False
     if wanted.workspace_id is None:
@@ -171,7 +165,7 @@ class EventLog:
         """Return the id of an event on the wire."""
         return f"{self._run}-{number}"
 
-    def place_of(self, event_id: str) -> int | None:
+    def number_of(self, event_id: str) -> int | None:
         """Return the number of an event id; None for one that this process did not give."""
         run, _, digits = event_id[:MAX_ID_CHARS].partition("-")
         is_known = run == self._run and digits.isascii() and digits.isdigit() and int(digits) <= self._last
@@ -209,9 +203,10 @@ class EventStream:
 
     def __init__(self, log: EventLog, wanted: WantedEvents, workspace_of: WorkspaceOf, last_id: str | None) -> None:
         self._log, self._wanted, self._workspace_of = log, wanted, workspace_of
-        place = log.place_of(last_id) if last_id else log.last
-        self._is_lost = place is None
-        self._place = log.last if place is None else place
+        number = log.number_of(last_id) if last_id else log.last
+        self._is_lost = number is None
+        self._number = log.last if number is None else number
+        """The number of the last event that was sent or passed over."""
         self._is_over = False
 
     def end(self) -> None:
@@ -223,16 +218,16 @@ class EventStream:
         """Send the wanted events until `end`; `send` waits while the reader is slow."""
         await send(COMMENT)
         if self._is_lost:
-            await send(self._gap(Gap(None, self._place)))
+            await send(self._gap(Gap(None, self._number)))
         while not self._is_over:
-            found = self._log.next_after(self._place)
+            found = self._log.next_after(self._number)
             if found is None:
                 with anyio.move_on_after(COMMENT_SECONDS) as waited:
                     await self._log.wait()
                 if waited.cancelled_caught:
                     await send(COMMENT)
                 continue
-            self._place = found.number
+            self._number = found.number
             if isinstance(found, Gap):
                 await send(self._gap(found))
             elif await concerns(found.news, self._wanted, self._workspace_of):

@@ -17,7 +17,7 @@ Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 
 LINGER_SECONDS = 1.0
-JSON = "application/json"
+JSON_TYPE = "application/json"
 NO_CONTENT = 204
 
 
@@ -27,7 +27,7 @@ class Answer(NamedTuple):
     status: int
     body: bytes = b""
     headers: Sequence[tuple[str, str]] = ()
-    kind: str = JSON
+    content_type: str = JSON_TYPE
 
 
 class Gone(Exception):
@@ -76,7 +76,7 @@ class Exchange:
         self.taken = self.sent = 0
         """Bytes of bodies that were read and sent."""
         self.is_gone = False
-        """The client closed its connection while it was watched."""
+        """True once the client has closed its connection while it was watched."""
 
     @property
     def has_more(self) -> bool:
@@ -122,7 +122,7 @@ class Exchange:
         """Send an answer, whole."""
         headers = [*answer.headers, *self.shared]
         if answer.status != NO_CONTENT:
-            headers += [("content-length", str(len(answer.body))), ("content-type", answer.kind)]
+            headers += [("content-length", str(len(answer.body))), ("content-type", answer.content_type)]
         if not self._is_read:
             headers.append(("connection", "close"))
         self.status, self.sent = answer.status, len(answer.body)
@@ -145,10 +145,10 @@ class Exchange:
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The bytes of bodies, as the log of requests has them."""
+        """Return the bytes of the bodies, as fields of the log's line."""
         return {"bytes_in": self.taken, "bytes_out": self.sent}
 
-    async def go_on(self, part: bytes) -> None:
+    async def send_part(self, part: bytes) -> None:
         """Send a part of the body that `begin` began; wait while the reader is slow."""
         await self._send({"type": "http.response.body", "body": part, "more_body": True})
         self.sent += len(part)

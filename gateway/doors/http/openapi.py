@@ -73,9 +73,11 @@ def document() -> dict[str, Any]:
     schemas = _schemas(kinds)
     paths: dict[str, Any] = {
         "/health": {"get": _health()},
-        "/openapi.json": {"get": _own("describe", "This document.", {})},
+        "/openapi.json": {"get": _operation("describe", "This document.", {})},
         "/events": {"get": _events(schemas)},
-        "/inspect": {"post": _own("inspect", "A one-time code for the page.", {200: _reference(h.InspectCodeResult)})},
+        "/inspect": {
+            "post": _operation("inspect", "A one-time code for the page.", {200: _reference(h.InspectCodeResult)})
+        },
         "/rpc": {"post": _rpc(list(routes))},
     }
     for method in routes.values():
@@ -131,28 +133,29 @@ def _errors(statuses: Iterable[int]) -> dict[str, Any]:
     }
 
 
-def _own(name: str, summary: str, answers: Mapping[int, Any], own: Iterable[int] = ()) -> dict[str, Any]:
+def _operation(name: str, summary: str, answers: Mapping[int, Any], own: Iterable[int] = ()) -> dict[str, Any]:
     """Return an operation object: `answers` are schemas by code; errors are those of every request, and `own`."""
-    said = {str(status): {"description": summary, "content": _content(kind)} for status, kind in answers.items()}
+    found = {str(status): {"description": summary, "content": _content(kind)} for status, kind in answers.items()}
     return {
         "operationId": name,
         "summary": summary,
         "parameters": [{"$ref": f"#/components/parameters/{header}"} for header in HEADERS],
-        "responses": {**(said or {"200": {"description": summary}}), **_errors([*HTTP_ERRORS, *own])},
+        "responses": {**(found or {"200": {"description": summary}}), **_errors([*HTTP_ERRORS, *own])},
     }
 
 
-def _statuses(reasons: Iterable[ErrorReason]) -> list[int]:
+def _own_statuses(reasons: Iterable[ErrorReason]) -> list[int]:
+    """Return the codes of some reasons that are in `OWN_ERRORS`: every operation has those of `HTTP_ERRORS` anyway."""
     return sorted({STATUS_OF_REASON[reason] for reason in reasons} & OWN_ERRORS.keys())
 
 
 def _health() -> dict[str, Any]:
-    said = {"description": "The state.", "content": _content(_reference(h.HealthResult))}
+    found = {"description": "The state.", "content": _content(_reference(h.HealthResult))}
     return {
         "operationId": "health",
         "summary": "Whether the gateway works.",
         "security": [],
-        "responses": {"200": said, **_errors(HOST_ERRORS)},
+        "responses": {"200": found, **_errors(HOST_ERRORS)},
     }
 
 
@@ -160,9 +163,9 @@ def _events(schemas: Mapping[str, Any]) -> dict[str, Any]:
     stream = {
         "200": {"description": "Server-Sent Events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     }
-    found = _own("events", "Notifications, as they come.", {})
+    found = _operation("events", "Notifications, as they come.", {})
     last = _header("Last-Event-ID", "The last event that was received: the stream goes on after it.")
-    parameters = [*found["parameters"], last, *_query(h.EventsQuery, schemas)]
+    parameters = [*found["parameters"], last, *_query_parameters(h.EventsQuery, schemas)]
     return {**found, "parameters": parameters, "responses": {**found["responses"], **stream}}
 
 
@@ -178,19 +181,19 @@ def _rpc(names: list[str]) -> dict[str, Any]:
         },
     }
     body = {"oneOf": [request, {"type": "array", "items": request, "minItems": 1, "maxItems": 100}]}
-    found = _own("rpc", "JSON-RPC 2.0, one request or a batch.", {200: {"type": ["object", "array"]}})
+    found = _operation("rpc", "JSON-RPC 2.0, one request or a batch.", {200: {"type": ["object", "array"]}})
     only = {"204": {"description": "There were notifications only."}}
     content = {"required": True, "content": _content(body)}
     return {**found, "requestBody": content, "responses": {**found["responses"], **only}}
 
 
 def _method(method: Method[Any, Any]) -> dict[str, Any]:
-    own = _statuses((*method.errors, *COMMON_ERRORS))
-    found = _own(method.name.replace("/", "_"), method.summary, {200: _reference(method.result)}, own)
+    own = _own_statuses((*method.errors, *COMMON_ERRORS))
+    found = _operation(method.name.replace("/", "_"), method.summary, {200: _reference(method.result)}, own)
     return {**found, "requestBody": {"content": _content(_reference(method.params))}}
 
 
-def _query(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _query_parameters(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
     shape = schemas[kind.__name__]
     return [
         {"name": name, "in": "query", "required": name in shape["required"], "schema": schema}
@@ -201,7 +204,7 @@ def _query(kind: type[msgspec.Struct], schemas: Mapping[str, Any]) -> list[dict[
 def _row(row: RestRow, schemas: Mapping[str, Any]) -> dict[str, Any]:
     name = f"{row.verb.lower()}_{row.path.removeprefix('/v1/').replace('/', '_')}"
     answers = {status: _reference(kind) for status, kind in row.answers.items()}
-    found = _own(name, row.summary, answers, OWN_ERRORS)
+    found = _operation(name, row.summary, answers, OWN_ERRORS)
     if row.in_body:
         return {**found, "requestBody": {"required": True, "content": _content(_reference(row.takes))}}
-    return {**found, "parameters": [*found["parameters"], *_query(row.takes, schemas)]}
+    return {**found, "parameters": [*found["parameters"], *_query_parameters(row.takes, schemas)]}

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from gateway.doors.http.exchange import Answer
-from gateway.doors.http.rpc import Asking, Methods
+from gateway.doors.http.rpc import HttpCaller, Methods
 from gateway.doors.http.rules import TOO_LONG, WRONG_FORM, Headers, Refusal, wrong_verb
 from protocol.base import encode
 from protocol.errors import CallerError
@@ -20,6 +20,7 @@ _DATA = re.compile(rb"^data: .*$", re.MULTILINE)
 CODE_PATH = "/inspect"
 SESSION_PATH = "/i/"
 CODE_MS = 60_000
+"""The time within which a code opens a session."""
 MAX_FORM_BYTES = 256 * 1024
 FORM_KIND = "application/x-www-form-urlencoded"
 
@@ -38,7 +39,7 @@ class Pages(Protocol):
     """The inspect page."""
 
     def make_code(self) -> str:
-        """Return a code that opens one session, within a minute."""
+        """Return a code that opens one session, within `CODE_MS`."""
         ...
 
     def open(self, query: bytes) -> Answer:
@@ -57,7 +58,7 @@ class Pages(Protocol):
         """Return a file that every page uses; None where there is none of that name."""
         ...
 
-    def answer(self, caller: Asking, session: Any, request: PageRequest) -> Awaitable[Answer]:
+    def answer(self, caller: HttpCaller, session: Any, request: PageRequest) -> Awaitable[Answer]:
         """Return the page, or the redirection, that answers a request of a session."""
         ...
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from gateway.doors.http.rpc import Asking, Methods
+from gateway.doors.http.rpc import HttpCaller, Methods
 from gateway.wire.rpc import decode, refusal_of
 from memory.rules.notes import USER_AGENT, source_agent_of
 from memory.write.answers import refusal
@@ -27,7 +27,7 @@ from protocol.seams.ports import Clock
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-SAID = frozenset({"user", "assistant"})
+KEPT_ROLES = frozenset({"user", "assistant"})
 """The roles of a transcript's messages that are kept."""
 Verb: TypeAlias = Literal["GET", "POST", "DELETE"]
 
@@ -55,7 +55,7 @@ class RestRow(NamedTuple):
     in_body: bool
     answers: Mapping[int, type[msgspec.Struct]]
     summary: str
-    work: Callable[[Means, Asking, Any], Awaitable[RestReply]]
+    work: Callable[[Means, HttpCaller, Any], Awaitable[RestReply]]
 
 
 def convert(members: Any, kind: type[T], *, is_text: bool) -> T:
@@ -84,7 +84,7 @@ def body_of(data: bytes) -> Any:
     return cast("Any", members)
 
 
-async def memory_of(means: Means, asking: Asking, record: Record, score: float | None = None) -> dict[str, Any]:
+async def memory_of(means: Means, caller: HttpCaller, record: Record, score: float | None = None) -> dict[str, Any]:
     """Return the members of `protocol.http.Memory` for a record."""
     return {
         "memory_id": record.memory_id,
@@ -97,18 +97,18 @@ async def memory_of(means: Means, asking: Asking, record: Record, score: float |
         "source_agent": source_agent_of(record.provenance),
         "scope": record.scope,
         "score": score,
-        "created_at": await _first_written(means, asking, record),
+        "created_at": await _first_written(means, caller, record),
         "updated_at": record.updated_at,
         "access_count": record.access_count,
     }
 
 
-async def _first_written(means: Means, asking: Asking, record: Record) -> int:
+async def _first_written(means: Means, caller: HttpCaller, record: Record) -> int:
     """Return the time at which the record's path was first written to; without a path, that of the record."""
     if record.path is None or record.supersedes is None:
         return record.created_at
     params = {"memory_id": record.memory_id, "context": _context_of(record)}
-    events = (await means.methods.ask(asking, m.MEMORY_HISTORY, params)).events
+    events = (await means.methods.ask(caller, m.MEMORY_HISTORY, params)).events
     return min((event.at for event in events if event.event == "created"), default=record.created_at)
 
 
@@ -122,63 +122,33 @@ def pick_given(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-async def recall(means: Means, asking: Asking, query: h.RecallQuery) -> RestReply:
+async def recall(means: Means, caller: HttpCaller, query: h.RecallQuery) -> RestReply:
     """Search with `q`; without it, list the strongest memories."""
     agent_id = query.agent if query.agent != USER_AGENT else None
     members = pick_given(kinds=[query.type] if query.type else None, limit=query.limit, cursor=query.cursor)
     members["context"] = pick_given(agent_id=agent_id, workspace_id=query.workspace_id)
     if query.q:
-        found = await means.methods.ask(asking, m.MEMORY_SEARCH, {**members, "query": query.q})
-        memories = [h.Memory(**await memory_of(means, asking, hit.record, hit.score)) for hit in found.hits]
+        found = await means.methods.ask(caller, m.MEMORY_SEARCH, {**members, "query": query.q})
+        memories = [h.Memory(**await memory_of(means, caller, hit.record, hit.score)) for hit in found.hits]
         cursor = found.next_cursor
     else:
-        listed = await means.methods.ask(asking, m.MEMORY_LIST, {**members, "order": "strength"})
-        memories = [h.Memory(**await memory_of(means, asking, record)) for record in listed.records]
+        listed = await means.methods.ask(caller, m.MEMORY_LIST, {**members, "order": "strength"})
+        memories = [h.Memory(**await memory_of(means, caller, record)) for record in listed.records]
         cursor = listed.next_cursor
     return RestReply(200, h.RecallAnswer(memories=memories, query=query.q, agent=query.agent, next_cursor=cursor))
 
 
-async def search(means: Means, asking: Asking, query: h.SearchQuery) -> RestReply:
+async def search(means: Means, caller: HttpCaller, query: h.SearchQuery) -> RestReply:
     """Search; with an agent, among what it wrote and what is in its scope."""
     members = pick_given(query=query.q, limit=query.limit, cursor=query.cursor)
     if query.agent is not None:
         members["source_agents"] = [query.agent]
         members["context"] = {"agent_id": query.agent} if query.agent != USER_AGENT else {}
-    found = await means.methods.ask(asking, m.MEMORY_SEARCH, members)
+    found = await means.methods.ask(caller, m.MEMORY_SEARCH, members)
     hits = [
-        h.MemoryHit(**await memory_of(means, asking, hit.record, hit.score), snippet=hit.snippet) for hit in found.hits
+        h.MemoryHit(**await memory_of(means, caller, hit.record, hit.score), snippet=hit.snippet) for hit in found.hits
     ]
     return RestReply(200, h.FoundAnswer(hits=hits, next_cursor=found.next_cursor))
-
-
-async def write(means: Means, asking: Asking, body: h.WriteBody) -> RestReply:
-    """Keep what the user wants remembered, or an agent's note. Raises `GatewayError` for what is refused."""
-    expires_at = means.clock.now() + round(body.ttl_days * DAY_MS) if body.ttl_days is not None else None
-    members = pick_given(
-        content=body.content,
-        path=body.path,
-        kind=body.type,
-        tags=body.tags,
-        importance=body.importance,
-        expires_at=expires_at,
-        scope=msgspec.to_builtins(body.scope),
-    )
-    agent_id = body.agent or asking.client.agent_id or USER_AGENT
-    if agent_id == USER_AGENT:
-        kept = await means.methods.ask(asking, m.MEMORY_REMEMBER, members)
-        was_there = not kept.created or (body.path is not None and kept.superseded_memory_id is not None)
-        written = Written(kept.record, kept.relation, kept.decision, was_there=was_there)
-    else:
-        members |= {"agent_id": agent_id, "agent_kind": body.agent_kind}
-        noted = await means.methods.ask(asking, m.MEMORY_NOTE, members)
-        if noted.record is None:
-            raise refusal(noted.reason_code, noted.decision.factors)
-        was_there = noted.status == "duplicate" or noted.superseded_memory_id is not None
-        written = Written(noted.record, noted.relation, noted.decision, was_there=was_there)
-    why = h.WriteDecision(action=written.decision.action, reason_code=written.decision.reason_code)
-    members = await memory_of(means, asking, written.record)
-    result = h.WriteAnswer(**members, relation=written.relation, decision=why)
-    return RestReply(200 if written.was_there else 201, result)
 
 
 class Written(NamedTuple):
@@ -191,12 +161,42 @@ class Written(NamedTuple):
     """The path was written to before, or its content was known."""
 
 
-async def read(means: Means, asking: Asking, query: h.ReadQuery) -> RestReply:
+async def write(means: Means, caller: HttpCaller, body: h.WriteBody) -> RestReply:
+    """Keep what the user wants remembered, or an agent's note. Raises `GatewayError` for what is refused."""
+    expires_at = means.clock.now() + round(body.ttl_days * DAY_MS) if body.ttl_days is not None else None
+    members = pick_given(
+        content=body.content,
+        path=body.path,
+        kind=body.type,
+        tags=body.tags,
+        importance=body.importance,
+        expires_at=expires_at,
+        scope=msgspec.to_builtins(body.scope),
+    )
+    agent_id = body.agent or caller.client.agent_id or USER_AGENT
+    if agent_id == USER_AGENT:
+        kept = await means.methods.ask(caller, m.MEMORY_REMEMBER, members)
+        was_there = not kept.created or (body.path is not None and kept.superseded_memory_id is not None)
+        written = Written(kept.record, kept.relation, kept.decision, was_there=was_there)
+    else:
+        members |= {"agent_id": agent_id, "agent_kind": body.agent_kind}
+        noted = await means.methods.ask(caller, m.MEMORY_NOTE, members)
+        if noted.record is None:
+            raise refusal(noted.reason_code, noted.decision.factors)
+        was_there = noted.status == "duplicate" or noted.superseded_memory_id is not None
+        written = Written(noted.record, noted.relation, noted.decision, was_there=was_there)
+    why = h.WriteDecision(action=written.decision.action, reason_code=written.decision.reason_code)
+    members = await memory_of(means, caller, written.record)
+    result = h.WriteAnswer(**members, relation=written.relation, decision=why)
+    return RestReply(200 if written.was_there else 201, result)
+
+
+async def read(means: Means, caller: HttpCaller, query: h.ReadQuery) -> RestReply:
     """Read what is filed under a path; it counts as a read."""
-    record = (await means.methods.ask(asking, m.MEMORY_GET, {"path": query.path})).record
+    record = (await means.methods.ask(caller, m.MEMORY_GET, {"path": query.path})).record
     if record is None:
         raise CallerError.missing("memory")
-    members = await memory_of(means, asking, record)
+    members = await memory_of(means, caller, record)
     return RestReply(200, h.ReadAnswer(**members, frontmatter=front_matter(record)))
 
 
@@ -221,37 +221,37 @@ def _format_time(at: int | None) -> str | None:
     return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else None
 
 
-async def forget(means: Means, asking: Asking, query: h.ForgetQuery) -> RestReply:
+async def forget(means: Means, caller: HttpCaller, query: h.ForgetQuery) -> RestReply:
     """Forget what is filed under a path."""
     params = {"target": {"kind": "path", "path": query.path}, "mode": query.mode}
-    found = await means.methods.ask(asking, m.MEMORY_FORGET, params)
+    found = await means.methods.ask(caller, m.MEMORY_FORGET, params)
     if not found.forgotten_memory_ids:
         raise CallerError.missing("memory")
     return RestReply(200, h.ForgottenAnswer(forgotten_memory_ids=found.forgotten_memory_ids, receipt=found.receipt))
 
 
-async def search_files(means: Means, asking: Asking, query: KnowledgeSearchArgs) -> RestReply:
+async def search_files(means: Means, caller: HttpCaller, query: KnowledgeSearchArgs) -> RestReply:
     """Search files, conversation and memory: the method's own answer, without the whole texts."""
-    found = await means.methods.ask(asking, m.KNOWLEDGE_SEARCH, msgspec.to_builtins(query))
+    found = await means.methods.ask(caller, m.KNOWLEDGE_SEARCH, msgspec.to_builtins(query))
     return RestReply(200, msgspec.convert(found, KnowledgeFound, from_attributes=True))
 
 
-async def read_file(means: Means, asking: Asking, query: KnowledgeReadArgs) -> RestReply:
+async def read_file(means: Means, caller: HttpCaller, query: KnowledgeReadArgs) -> RestReply:
     """Read around an address: the method's own answer."""
-    return RestReply(200, await means.methods.ask(asking, m.KNOWLEDGE_READ, msgspec.to_builtins(query)))
+    return RestReply(200, await means.methods.ask(caller, m.KNOWLEDGE_READ, msgspec.to_builtins(query)))
 
 
-async def consolidate(means: Means, asking: Asking, query: h.ConsolidateQuery) -> RestReply:
+async def consolidate(means: Means, caller: HttpCaller, query: h.ConsolidateQuery) -> RestReply:
     """Run the pass, or rehearse it."""
-    run = await means.methods.ask(asking, m.PASSES_RUN, {"pass": "consolidate", "dry_run": query.dry_run})
+    run = await means.methods.ask(caller, m.PASSES_RUN, {"pass": "consolidate", "dry_run": query.dry_run})
     return RestReply(200, run)
 
 
-async def ingest(means: Means, asking: Asking, body: h.IngestBody) -> RestReply:
+async def ingest(means: Means, caller: HttpCaller, body: h.IngestBody) -> RestReply:
     """Keep a transcript; what is there already stays once."""
     turns: list[dict[str, Any]] = []
     for message in body.messages:
-        if message.role not in SAID:
+        if message.role not in KEPT_ROLES:
             continue
         if message.role == USER_AGENT or not turns:
             turns.append(pick_given(messages=[], at=message.at))
@@ -259,10 +259,10 @@ async def ingest(means: Means, asking: Asking, body: h.IngestBody) -> RestReply:
     if not any(message["text"].strip() for turn in turns for message in turn["messages"]):
         raise CallerError.at("$.messages", "Nobody says anything in them")
     agent_id = body.agent if body.agent != USER_AGENT else None
-    workspace_id = body.workspace_id or asking.client.workspace_id
+    workspace_id = body.workspace_id or caller.client.workspace_id
     source = pick_given(agent_id=agent_id, session_id=body.session_id, workspace_id=workspace_id)
     params = {"source": {"door": "ingest", "client": body.agent[:64], **source}, "turns": turns, "live": body.live}
-    return RestReply(202, await means.methods.ask(asking, m.CAPTURE_INGEST, params))
+    return RestReply(202, await means.methods.ask(caller, m.CAPTURE_INGEST, params))
 
 
 ROWS: tuple[RestRow, ...] = (

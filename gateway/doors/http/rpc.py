@@ -56,7 +56,7 @@ def bound_over_http(app: App) -> dict[str, Bound]:
     return {**kept, m.INITIALIZE.name: bind(m.INITIALIZE, describe)}
 
 
-class Asking(NamedTuple):
+class HttpCaller(NamedTuple):
     """A request's caller: its client, which completes parameters, and the notifications that wait for the answer."""
 
     client: SessionClient
@@ -66,21 +66,21 @@ class Asking(NamedTuple):
 class Methods:
     """Calls methods for requests over HTTP."""
 
-    def __init__(self, app: App, number: int) -> None:
+    def __init__(self, app: App, subscriber: int) -> None:
         self.bound = bound_over_http(app)
         self._hub: Hub = app.hub
-        self._number = number
+        self._subscriber = subscriber
         """The subscriber of the hub that stands for all requests."""
         self._dispatcher = Dispatcher(self.bound, log.incident)
 
-    def begin(self, client: SessionClient, door: DoorName = "http") -> Asking:
+    def begin(self, client: SessionClient, door: DoorName = "http") -> HttpCaller:
         """Begin a request: notifications that it causes wait until it is answered."""
-        caller = Asking(client, Deferred(self._number))
+        caller = HttpCaller(client, Deferred(self._subscriber))
         CURRENT.set(caller.deferred)
         enter(door, client.agent_id)
         return caller
 
-    async def ask(self, caller: Asking, method: Method[Any, R], params: Any) -> R:
+    async def ask(self, caller: HttpCaller, method: Method[Any, R], params: Any) -> R:
         """Return a method's result for parameters that are not checked yet. Raises `GatewayError`."""
         entry = self.bound[method.name]
         self._use(method, params)
@@ -90,20 +90,20 @@ class Methods:
         """Mark the thread that a request works in as used by HTTP: its later notifications are sent there, too."""
         thread_id: object = cast("Mapping[str, Any]", params).get("thread_id") if isinstance(params, Mapping) else None
         if method is not None and method.ordering == "thread" and isinstance(thread_id, str):
-            self._hub.use(self._number, thread_id)
+            self._hub.use(self._subscriber, thread_id)
 
-    def _fill(self, caller: Asking) -> Fill:
+    def _fill(self, caller: HttpCaller) -> Fill:
         """Return the function that completes parameters; a handshake leaves no trace in the requests after it."""
         return lambda params: (SessionClient() if isinstance(params, InitializeParams) else caller.client).fill(params)
 
-    async def answer_bare(self, caller: Asking, method: Method[Any, Any], body: bytes) -> Answer:
+    async def answer_bare(self, caller: HttpCaller, method: Method[Any, Any], body: bytes) -> Answer:
         """Answer `/rpc/<group>/<verb>`."""
         params: Any = decode(body) if body.strip() else {}
         if not isinstance(params, (dict, list, type(None))):
             raise CallerError("invalid_request", "The body holds the parameters: an object.")
         return Answer(200, encode(await self.ask(caller, method, params)))
 
-    async def answer_rpc(self, caller: Asking, body: bytes) -> Answer:
+    async def answer_rpc(self, caller: HttpCaller, body: bytes) -> Answer:
         """Answer `/rpc`: 200 once the envelope is read, whatever came of the requests in it."""
         try:
             value = decode(body)
@@ -119,7 +119,7 @@ class Methods:
         replies = [reply for one in values if (reply := await self._reply(caller, one)) is not None]
         return Answer(200, b"[" + b",".join(replies) + b"]") if replies else Answer(NO_CONTENT)
 
-    async def _reply(self, caller: Asking, value: Any) -> bytes | None:
+    async def _reply(self, caller: HttpCaller, value: Any) -> bytes | None:
         """Return the reply to one message; None for a message that gets none."""
         message = message_of(value)
         match message:

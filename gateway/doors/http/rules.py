@@ -17,6 +17,7 @@ from protocol.errors import REASONS, CallerError, ErrorObject, ErrorReason
 from protocol.http import HttpError, HttpErrorData, HttpErrorObject, HttpReason
 
 MAX_HEAD_BYTES = 64 * 1024
+"""The most bytes of a request line with its headers."""
 MAX_FAILURES = 9
 """Wrong tokens within `FAILURE_SECONDS` that are answered at once; each later one waits `FAILURE_DELAY` seconds."""
 FAILURE_SECONDS = 60.0
@@ -24,8 +25,8 @@ FAILURE_DELAY = 1.0
 
 LOCAL_NAMES = ("127.0.0.1", "[::1]", "localhost")
 HTTP_PORT = 80
-NO_ROUTES_VERB = frozenset({"TRACE", "CONNECT"})
-NO_FORM = "The query is not encoded as a form's is"
+UNROUTED_VERBS = frozenset({"TRACE", "CONNECT"})
+BAD_ENCODING = "The query is not encoded as a form's is"
 
 Headers: TypeAlias = Mapping[str, Sequence[str]]
 """Every value of each header, by its name in small letters."""
@@ -183,8 +184,8 @@ def refuse_form(headers: Headers, access: Access) -> Refusal | None:
 
 
 def refuse_verb(verb: str, headers: Headers) -> Refusal | None:
-    """Refuse a request that no route can answer: a tunnel, an echo, a change of protocol."""
-    return wrong_verb(()) if verb in NO_ROUTES_VERB or "upgrade" in headers else None
+    """Refuse a verb that no route answers (a tunnel, an echo), and a change of protocol."""
+    return wrong_verb(()) if verb in UNROUTED_VERBS or "upgrade" in headers else None
 
 
 def refuse_token(headers: Headers, token: str) -> Refusal | None:
@@ -273,13 +274,13 @@ def members_of(query: bytes, lists: Collection[str] = (), switches: Collection[s
     Raises `CallerError` for a member given twice that is no list, and for a query that is not URL-encoded UTF-8.
     """
     if _LONE_PERCENT.search(query):
-        raise CallerError.at("$", NO_FORM)
+        raise CallerError.at("$", BAD_ENCODING)
     parts = [part + b"=true" if part.decode("latin-1") in switches else part for part in query.split(b"&")]
     query = b"&".join(parts)
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, strict_parsing=bool(query), errors="strict")
     except ValueError:
-        raise CallerError.at("$", NO_FORM) from None
+        raise CallerError.at("$", BAD_ENCODING) from None
     single = [(name, value) for name, value in pairs if name not in lists]
     members: dict[str, Any] = dict(single)
     if len(members) != len(single):

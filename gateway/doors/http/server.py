@@ -30,7 +30,7 @@ DOUBLE_HOST = "Found multiple Host: headers"
 """h11's words for it; it refuses such a head before the door's rules see it."""
 
 
-class _Reading(h11.Connection):
+class _HeaderKeeper(h11.Connection):
     """h11's parser, which keeps the headers of the newest request as they were written."""
 
     as_written: Sequence[tuple[bytes, bytes]] = ()
@@ -44,7 +44,7 @@ class _Reading(h11.Connection):
 
 
 class DoorConnection(H11Protocol):
-    """A connection whose heads come in time, and whose faults are answered in JSON.
+    """A connection whose heads have to come in time, and whose unreadable heads are answered in JSON.
 
     The application finds `headers` with names in small letters, and `headers_as_written`.
     """
@@ -54,11 +54,11 @@ class DoorConnection(H11Protocol):
     def __init__(self, *given: Any, head_seconds: Callable[[], float], **named: Any) -> None:
         super().__init__(*given, **named)
         self._head_seconds = head_seconds
-        self.conn = reading = _Reading(h11.SERVER, MAX_HEAD_BYTES)
+        self.conn = parser = _HeaderKeeper(h11.SERVER, MAX_HEAD_BYTES)
         app = self.app
 
         async def answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
-            scope["headers_as_written"] = reading.as_written
+            scope["headers_as_written"] = parser.as_written
             await app(scope, receive, send)
 
         self.app = cast("Any", answer)
@@ -104,11 +104,11 @@ class DoorConnection(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  # uvicorn's words are not for our clients
         """Answer a head that h11 refuses, by the code that h11 hints at. uvicorn calls this in its error's `except`."""
-        fault = sys.exception()
-        if str(fault) == DOUBLE_HOST:
+        error = sys.exception()
+        if str(error) == DOUBLE_HOST:
             self._refuse(MISDIRECTED)
         else:
-            self._refuse(BY_STATUS.get(getattr(fault, "error_status_hint", 400), UNREADABLE))
+            self._refuse(BY_STATUS.get(getattr(error, "error_status_hint", 400), UNREADABLE))
 
     def _refuse(self, refusal: Refusal) -> None:
         """Send the refusal, unless an answer has begun, and close the connection."""

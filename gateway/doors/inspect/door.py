@@ -7,20 +7,21 @@ Rule 2: an error of a method is a page with a sentence and a way back; it never 
 import re
 import time
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 from gateway.base.logs import Log
 from gateway.base.time_zone import system_zone
 from gateway.doors.http.exchange import Answer
 from gateway.doors.http.page_routes import PageRequest
-from gateway.doors.http.rpc import Asking, Methods
+from gateway.doors.http.rpc import HttpCaller, Methods
 from gateway.doors.http.rules import STATUS_OF_REASON
 from gateway.doors.inspect import rendering
 from gateway.doors.inspect.forms import fields_of
 from gateway.doors.inspect.sessions import PageSession, PageSessions
 from gateway.doors.inspect.views import candidates, inspection, memories, memory_forms, threads, today
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, View, Visit
-from gateway.doors.inspect.wording import ENDS, reason_sentence
+from gateway.doors.inspect.wording import ERROR_HEADINGS, reason_sentence
 from protocol.errors import CallerError, GatewayError
 from protocol.methods import Method
 from protocol.seams.ports import Clock
@@ -64,14 +65,10 @@ class PageRoute(NamedTuple):
         return found.groups() if found is not None else None
 
 
-_PATTERNS: dict[str, re.Pattern[str]] = {}
-
-
+@cache
 def _pattern(path: str) -> re.Pattern[str]:
-    """Return the pattern of a route's path, in which `*` stands for one part; compiled once."""
-    if path not in _PATTERNS:
-        _PATTERNS[path] = re.compile("/".join("([^/]+)" if part == "*" else part for part in path.split("/")))
-    return _PATTERNS[path]
+    """Return the pattern of a route's path, in which `*` stands for one part."""
+    return re.compile("/".join("([^/]+)" if part == "*" else part for part in path.split("/")))
 
 
 ROUTES: Final[tuple[PageRoute, ...]] = (
@@ -176,7 +173,7 @@ class InspectPages:
 
     # -- pages ---------------------------------------------------------------------------------------------------------
 
-    async def answer(self, caller: Asking, session: PageSession, request: PageRequest) -> Answer:
+    async def answer(self, caller: HttpCaller, session: PageSession, request: PageRequest) -> Answer:
         """Return the page or the redirection that answers a request of a session."""
         visit = self._visit(caller, session)
         try:
@@ -190,11 +187,13 @@ class InspectPages:
             return self._answer_of(visit, await self._view(visit, request))
         except GatewayError as error:
             status = STATUS_OF_REASON[error.reason]
-            return self._error(visit, status, ENDS.get(error.reason, "That did not work."), _describe_error(error))
+            return self._error(
+                visit, status, ERROR_HEADINGS.get(error.reason, "That did not work."), _describe_error(error)
+            )
         except Exception as error:  # noqa: BLE001  # the boundary: a person gets a page, never a traceback
             return self._error(visit, 500, "Something is broken here.", f"The log has it as {log.incident(error)}.")
 
-    def _visit(self, caller: Asking, session: PageSession) -> Visit:
+    def _visit(self, caller: HttpCaller, session: PageSession) -> Visit:
         """Return a visit without query and fields."""
 
         async def ask(method: Method[Any, R], params: Mapping[str, Any], /) -> R:

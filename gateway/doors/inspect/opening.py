@@ -22,7 +22,8 @@ import anyio
 from gateway.base import logs
 from gateway.base.exit_codes import NO_INPUT, OK
 from gateway.base.process_signals import expect_signal
-from gateway.doors.http.process import HttpOptions, OpenDoor, open_door
+from gateway.doors.http.listening import HttpOptions
+from gateway.doors.http.process import OpenDoor, open_door
 from gateway.home.run_files import living_doors
 from gateway.home.starting import Options, UnusableError, run_guarded
 from gateway.home.tokens import read_token, token_path
@@ -72,9 +73,9 @@ async def _wait_until_idle(door: OpenDoor) -> None:
 
 
 async def _serve(options: Options, make_pages: "MakePages", *, opens: bool) -> int:
-    """Open a door for the page, and the page; return the exit code once nobody uses it any more."""
-    wish = HttpOptions(port=0, bind="127.0.0.1")
-    async with running(options) as app, open_door(app, wish, None, make_pages) as door:
+    """Open a door for the page, and the page; return the exit code after a signal, or once the page is idle."""
+    address = HttpOptions(port=0, bind="127.0.0.1")
+    async with running(options) as app, open_door(app, address, None, make_pages) as door:
         token = read_token(token_path(app.base.home.root, "http"))
         url = await anyio.to_thread.run_sync(ask_for_code, urlsplit(door.url).netloc, token)
         if url is None:

@@ -14,7 +14,7 @@ from protocol.errors import CallerError, GatewayError
 from protocol.memory.reads import GetResult
 from protocol.record import Record
 
-MOST_PLACES = 40
+MAX_PLACES = 40
 """The most workspaces, and the most agents, that a page reads together; a person with more picks one."""
 USER = Scope(kind="user", key=USER_SCOPE_KEY)
 KINDS = ("user", "workspace", "agent", "thread", "task")
@@ -62,7 +62,7 @@ async def context_of(visit: Visit, scope: Scope) -> dict[str, Any]:
 
 async def list_workspaces(visit: Visit) -> list[NamedPlace]:
     """Return the workspaces, the oldest first."""
-    found = (await visit.ask(m.WORKSPACE_LIST, {"limit": MOST_PLACES})).workspaces
+    found = (await visit.ask(m.WORKSPACE_LIST, {"limit": MAX_PLACES})).workspaces
     return [NamedPlace(Scope(kind="workspace", key=one.workspace_id), one.name or one.workspace_id) for one in found]
 
 
@@ -79,13 +79,13 @@ async def list_places(visit: Visit, threads: Sequence[Thread] | None = None) -> 
     found = [
         NamedPlace(USER, "You"),
         *workspaces,
-        *(NamedPlace(Scope(kind="agent", key=agent), f"Agent {agent}") for agent in [*agents][:MOST_PLACES]),
+        *(NamedPlace(Scope(kind="agent", key=agent), f"Agent {agent}") for agent in [*agents][:MAX_PLACES]),
     ]
     visit.labels |= {place.name: place.label for place in found}
     return found
 
 
-async def look_up(visit: Visit, memory_id: str, context: Mapping[str, Any], **more: bool) -> GetResult:
+async def get_memory(visit: Visit, memory_id: str, context: Mapping[str, Any], **more: bool) -> GetResult:
     """Return `memory/get` of a record. A look by a person does not count as a read, so it keeps nothing from fading."""
     return await visit.ask(m.MEMORY_GET, {"memory_id": memory_id, "context": context, "is_read": False, **more})
 
@@ -95,14 +95,14 @@ async def other_record(visit: Visit, memory_id: str | None, context: Mapping[str
     if memory_id is None:
         return None
     try:
-        record = (await look_up(visit, memory_id, context)).record
+        record = (await get_memory(visit, memory_id, context)).record
     except GatewayError:
         return None
     return record if record is not None and record.sensitivity != "regulated" else None
 
 
-class Lookup(NamedTuple):
-    """The parameters by which one call reads some places."""
+class PlacesRead(NamedTuple):
+    """One call's part of a read over several places: its context, and the scopes that it lists."""
 
     context: dict[str, Any]
     scopes: list[dict[str, str]]
@@ -112,23 +112,23 @@ class Lookup(NamedTuple):
         return {"context": self.context, "scopes": self.scopes}
 
 
-async def lookups(visit: Visit, places: Sequence[NamedPlace], wanted: str) -> list[Lookup]:
-    """Return the lookups that together read the wanted place, or all places.
+async def plan_reads(visit: Visit, places: Sequence[NamedPlace], wanted: str) -> list[PlacesRead]:
+    """Return the reads that together cover the wanted place, or all places.
 
     The user's own place is read with the first workspace; every other one needs a call of its own.
     """
     chosen = [scope_of(wanted)] if wanted else [place.scope for place in places]
-    calls: list[Lookup] = []
+    calls: list[PlacesRead] = []
     for scope in chosen:
         last = calls[-1] if calls else None
-        if scope.kind == "workspace" and last is not None and last.scopes == [_plain(USER)]:
-            calls[-1] = Lookup(await context_of(visit, scope), [_plain(USER), _plain(scope)])
+        if scope.kind == "workspace" and last is not None and last.scopes == [_to_params(USER)]:
+            calls[-1] = PlacesRead(await context_of(visit, scope), [_to_params(USER), _to_params(scope)])
         else:
-            calls.append(Lookup(await context_of(visit, scope), [_plain(scope)]))
+            calls.append(PlacesRead(await context_of(visit, scope), [_to_params(scope)]))
     return calls
 
 
-def _plain(scope: Scope) -> dict[str, str]:
+def _to_params(scope: Scope) -> dict[str, str]:
     return {"kind": scope.kind, "key": scope.key}
 
 
@@ -137,7 +137,7 @@ class Reached(NamedTuple):
 
     record: Record
     context: dict[str, Any]
-    found: Any
+    found: GetResult
 
 
 async def reach_memory(visit: Visit, memory_id: str) -> Reached:
@@ -148,18 +148,18 @@ async def reach_memory(visit: Visit, memory_id: str) -> Reached:
     named = visit.query.get("scope") or visit.fields.get("scope", "")
     scopes = [scope_of(named)] if named else [USER]
     for scope in scopes:
-        if (reached := await _in_context(visit, memory_id, await context_of(visit, scope))) is not None:
+        if (reached := await _find_in_context(visit, memory_id, await context_of(visit, scope))) is not None:
             return reached
     for place in await list_places(visit):
         context = await context_of(visit, place.scope)
-        if place.scope not in scopes and (reached := await _in_context(visit, memory_id, context)) is not None:
+        if place.scope not in scopes and (reached := await _find_in_context(visit, memory_id, context)) is not None:
             return reached
     raise CallerError.missing("memory")
 
 
-async def _in_context(visit: Visit, memory_id: str, context: dict[str, Any]) -> Reached | None:
+async def _find_in_context(visit: Visit, memory_id: str, context: dict[str, Any]) -> Reached | None:
     try:
-        found = await look_up(visit, memory_id, context, include_deleted=True, include_evidence=True)
+        found = await get_memory(visit, memory_id, context, include_deleted=True, include_evidence=True)
     except GatewayError as error:
         if error.reason in {"scope_out_of_context", "invalid_params", "not_found"}:
             return None

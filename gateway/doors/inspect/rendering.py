@@ -24,9 +24,9 @@ SHOWN_CHARS = 6000
 """The most characters of a text on a page; a longer one is read part by part."""
 _HIDDEN = '<input type="hidden" name="%s" value="%s">'
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNSEEN = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_NAMED_MARKS = (_UNSEEN - {"\u200c", "\u200d"}) | _TURNING
+_INVISIBLE = frozenset("\u00ad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
+_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_NAMED_MARKS = (_INVISIBLE - {"\u200c", "\u200d"}) | _DIRECTIONS
 """Characters that are invisible or turn the direction of others. Joiners are left out, as emoji and many scripts use
 them."""
 
@@ -62,11 +62,11 @@ def fill(form: LiteralString, *parts: object) -> Markup:
 def render_text(text: object, most: int = SHOWN_CHARS) -> Markup:
     """Return a stored text as markup: its direction turns nothing around it, and its invisible characters are named."""
     shown = cut(str(text), most)
-    said = fill('<bdi dir="auto">%s</bdi>', readable(shown))
+    markup = fill('<bdi dir="auto">%s</bdi>', readable(shown))
     marks = marks_in(shown)
     if not marks:
-        return said
-    return said + Markup("").join(fill(' <span class="mark">hidden mark %s</span>', mark) for mark in marks[:5])
+        return markup
+    return markup + Markup("").join(fill(' <span class="mark">hidden mark %s</span>', mark) for mark in marks[:5])
 
 
 def percent(part: float) -> int:

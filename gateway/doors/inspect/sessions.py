@@ -13,6 +13,7 @@ from gateway.doors.http.page_routes import CODE_MS
 
 CODE_SECONDS = CODE_MS / 1000
 IDLE_SECONDS = 3600.0
+"""The time after a session's last request at which it ends."""
 MAX_CODES = 16
 MAX_SESSIONS = 16
 TOKEN_BYTES = 32
@@ -25,7 +26,7 @@ def _digest(name: str) -> bytes:
 
 @dataclass
 class PageSession:
-    """A session of a person: its name, which stands in the path, the key of its forms, and the person's choice."""
+    """A session of a person: its name, which stands in the path, and the key of its forms; times are seconds."""
 
     name: str
     began: float

@@ -69,7 +69,7 @@ class Visit:
             raise CallerError.at(f"$.{name}", "This must be filled in")
         return self.fields[name].strip()
 
-    def once(self) -> str:
+    def make_idempotency_key(self) -> str:
         """Return a new idempotency key for a form, so that sending it twice does its work once."""
         return f"page-{secrets.token_hex(12)}"
 

@@ -103,6 +103,7 @@ DOORS: Final[Mapping[DoorName, str]] = {
     "hook": "an assistant's hook",
     "ingest": "a transcript",
 }
+"""The way by which a change came, in words."""
 
 EVENTS: Final[Mapping[ChangeEvent, str]] = {
     "learned": "Learned",
@@ -115,6 +116,7 @@ EVENTS: Final[Mapping[ChangeEvent, str]] = {
     "erased": "Erased",
     "proposed": "Proposed",
 }
+"""The changes of a day."""
 
 STEPS: Final[Mapping[EventName, str]] = {
     "created": "remembered",
@@ -135,7 +137,7 @@ STEPS: Final[Mapping[EventName, str]] = {
 }
 """The steps of a memory's history."""
 
-ENDS: Final[Mapping[str, str]] = {
+ERROR_HEADINGS: Final[Mapping[str, str]] = {
     "conflict": "That changed in the meantime.",
     "not_found": "That does not exist here, or not any more.",
     "scope_out_of_context": "That belongs to another place.",
@@ -147,6 +149,7 @@ ENDS: Final[Mapping[str, str]] = {
 }
 """The headings of error pages, by the error's reason."""
 ASKED = "You asked for it to be kept."
+"""The reason of a memory that the user asked for, in place of that of its code."""
 
 
 def reason_of(code: str | None, source: SourceKind | None) -> str:

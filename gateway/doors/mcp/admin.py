@@ -28,7 +28,7 @@ ADMIN_ANSWERS: Mapping[str, type[Wire]] = {
 
 
 def admin_tools(bound: Mapping[str, Bound]) -> dict[str, ToolCall]:
-    """Return the tools by name."""
+    """Return the tools by name; `bound` has the methods that they call."""
 
     async def call(context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:
         try:
@@ -52,7 +52,7 @@ def admin_tools(bound: Mapping[str, Bound]) -> dict[str, ToolCall]:
 
 
 def admin_text(name: str, data: Mapping[str, Any]) -> str:
-    """Return an answer as a short text: ids and counts alone."""
+    """Return a tool's answer as a short text: ids, states and counts alone."""
     if name == "memory_consolidate":
         run = data["run"]
         did = "would change" if run["dry_run"] else "changed"

@@ -270,7 +270,7 @@ WHY_REJECTED: Mapping[str, str] = {
     "suppressed_by_rejection": "the user rejected or forgot it before",
     "memory_write_disabled": "memory may not be changed here",
 }
-"""The words for a reason for which a fact was not kept; a reason without a row is named by its code alone."""
+"""The words for the reasons why a fact was not kept; a reason without a row is named by its code alone."""
 
 HOW_KEPT: Mapping[str, str] = {
     "superseded_by_correction": "Kept, in place of what was remembered before",
@@ -336,21 +336,21 @@ class ClientView(NamedTuple):
         return self._render("knowledge", [item], MAX_RESULT_CHARS)
 
 
-def _search(data: Mapping[str, Any], view: ClientView) -> str:
+def _render_search(data: Mapping[str, Any], view: ClientView) -> str:
     return view.render_memories(data["hits"]) or "Nothing is remembered about that."
 
 
-def _list(data: Mapping[str, Any], view: ClientView) -> str:
+def _render_list(data: Mapping[str, Any], view: ClientView) -> str:
     more = f"\n\nMore: cursor {data['next_cursor']}" if data["next_cursor"] else ""
     return (view.render_memories(data["records"]) or "Nothing is remembered.") + more
 
 
-def _get(data: Mapping[str, Any], view: ClientView) -> str:
+def _render_get(data: Mapping[str, Any], view: ClientView) -> str:
     found = data["record"]
     return view.render_memories([found], MAX_WHOLE_CHARS) if found is not None else "There is no such memory."
 
 
-def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
+def _render_remember(data: Mapping[str, Any], _view: ClientView) -> str:
     if data["status"] == "noted":
         return (
             f"Noted as your own, not as the user's word: {data['memory_id']}. Search finds it; it is in no brief, "
@@ -365,7 +365,7 @@ def _remember(data: Mapping[str, Any], _view: ClientView) -> str:
     return f"{known}: {data['memory_id']}."
 
 
-def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
+def _render_forget(data: Mapping[str, Any], _view: ClientView) -> str:
     if data["status"] == "confirmation_needed":
         which = ", ".join(data["memory_ids"])
         return (
@@ -382,7 +382,7 @@ def _forget(data: Mapping[str, Any], _view: ClientView) -> str:
     return f"Forgotten: {', '.join(forgotten)}.{undo}{rest}"
 
 
-def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
+def _render_thread_search(data: Mapping[str, Any], view: ClientView) -> str:
     why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
     read = data["understood"]
     days = f"{view.format_day(read['from_at'])} to {view.format_day(read['to_at'])}" if read else ""
@@ -390,22 +390,22 @@ def _thread_search(data: Mapping[str, Any], view: ClientView) -> str:
     return when + (view.render_quotations(data["hits"]) or f"Nothing was found in earlier conversation{why}.")
 
 
-def _agent_list(data: Mapping[str, Any], _view: ClientView) -> str:
+def _render_agent_list(data: Mapping[str, Any], _view: ClientView) -> str:
     rows = [f"{one['slug']}: {one['name']}. {one['description']}" for one in data["agents"]]
     return "\n".join(rows) or "No agents are defined."
 
 
-def _agent_info(data: Mapping[str, Any], _view: ClientView) -> str:
+def _render_agent_info(data: Mapping[str, Any], _view: ClientView) -> str:
     cut = "\n[cut here]" if data["truncated"] else ""
     return f"{data['name']}: {data['description']}\n\n{data['text']}{cut}"
 
 
-def _knowledge_search(data: Mapping[str, Any], view: ClientView) -> str:
+def _render_knowledge_search(data: Mapping[str, Any], view: ClientView) -> str:
     why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
     return view.render_hits(data["hits"]) or f"Nothing was found{why}."
 
 
-def _knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:
+def _render_knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:
     if data["state"] == "gone":
         lines = f"That file has {data['total_lines']} lines, and not those."
         return lines if data["total_lines"] else "That file is not there any more."
@@ -416,20 +416,20 @@ def _knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:
     return "\n\n".join(part for part in (view.render_lines(data), remarks) if part)
 
 
-_TEXTS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
-    "memory_search": _search,
-    "memory_list": _list,
-    "memory_get": _get,
-    "memory_remember": _remember,
-    "memory_forget": _forget,
-    "thread_search": _thread_search,
-    "agent_list": _agent_list,
-    "agent_info": _agent_info,
-    "knowledge_search": _knowledge_search,
-    "knowledge_read": _knowledge_read,
+_RENDERERS: Mapping[str, Callable[[Mapping[str, Any], ClientView], str]] = {
+    "memory_search": _render_search,
+    "memory_list": _render_list,
+    "memory_get": _render_get,
+    "memory_remember": _render_remember,
+    "memory_forget": _render_forget,
+    "thread_search": _render_thread_search,
+    "agent_list": _render_agent_list,
+    "agent_info": _render_agent_info,
+    "knowledge_search": _render_knowledge_search,
+    "knowledge_read": _render_knowledge_read,
 }
 
 
 def text_of(name: str, data: Mapping[str, Any], view: ClientView) -> str:
     """Return a tool's answer as a short text."""
-    return _TEXTS[name](data, view)
+    return _RENDERERS[name](data, view)

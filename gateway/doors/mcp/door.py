@@ -19,7 +19,7 @@ import msgspec
 from gateway.base.logs import Log
 from gateway.doors.mcp.admin import ADMIN_ANSWERS, admin_text, admin_tools
 from gateway.doors.mcp.answers import ANSWERS, ClientView, text_of
-from gateway.doors.mcp.pages import ROOM, page_of, place_of, to_block_text
+from gateway.doors.mcp.pages import PAGE_CHARS, page_of, page_start_of, to_block_text
 from gateway.wire.tool_complaints import word_complaints
 from gateway.wiring import App
 from memory.hooks.policy import turn_policy
@@ -47,6 +47,7 @@ MAX_CLIENT_NAME = 60
 CONFIRMATION_NEEDED = "confirmation_needed"
 
 BRIEF_RECORDS = 100
+"""The most records of the brief: a page of `memory/list`, which its block cuts to `MAX_RESULT_CHARS`."""
 BRIEF_ITEM_CHARS = 280
 """The most characters of one record in the brief."""
 EMPTY_BRIEF = "Nothing is remembered yet."
@@ -84,7 +85,7 @@ class ToolAnswer(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The user's words in a prompt, which allow some calls for a while."""
+    """The user's words in a prompt, which allow some calls for a while; the default allows none."""
 
     text: str = ""
     until: int = 0
@@ -119,13 +120,13 @@ class McpDoor:
         self._admin = word_complaints(admin_tools(app.bound)) if is_admin else {}
         self.answers: Mapping[str, type[Wire]] = {**ANSWERS, **(ADMIN_ANSWERS if is_admin else {})}
         """The type of each offered tool's answer; tools are listed in this order."""
-        self._wanted = _Words()
-        self._unwanted = _Words()
+        self._to_remember = _Words()
+        self._to_forget = _Words()
 
     # -- tools -----------------------------------------------------------------------------------------------------
 
     async def call(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolAnswer:
-        """Return the answer of one of `answers`."""
+        """Call one of `answers`, and return its answer; every failure is an answer, too. Raises `Interruption`."""
         enter("mcp", caller.name)
         try:
             run = {"memory_remember": self._remember, "memory_forget": self._forget}.get(
@@ -164,7 +165,7 @@ class McpDoor:
                 turn = hit["thread_id"], numbers[hit["turn_id"]]
                 if turn not in texts:
                     texts[turn] = [to_block_text(message.text) for message in await self._messages(*turn)]
-                placed.append({**hit, "turn": turn[1], "uri": turn_uri(*turn, place_of(texts[turn], hit["text"]))})
+                placed.append({**hit, "turn": turn[1], "uri": turn_uri(*turn, page_start_of(texts[turn], hit["text"]))})
         return placed
 
     async def _messages(self, thread_id: str, number: int) -> list[ShownMessage]:
@@ -212,9 +213,9 @@ class McpDoor:
 
     async def _read(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Call a tool that changes nothing. Raises `Unavailable` at the deadline."""
-        return await self._in_time(self._run(name, arguments, caller))
+        return await self._within_deadline(self._run(name, arguments, caller))
 
-    async def _in_time(self, work: Awaitable[T]) -> T:
+    async def _within_deadline(self, work: Awaitable[T]) -> T:
         """Return the result of work that only reads. Raises `Unavailable` at the deadline."""
         deadline_ms = self._app.base.config.config.recall.deadline_ms.mcp
         try:
@@ -230,46 +231,46 @@ class McpDoor:
         Where they cannot be asked, the fact becomes a note of the client's own.
         """
         if caller.consent is False:
-            return _decline(await self._run(name, arguments, caller))
-        question = question_of(arguments) if caller.can_ask else None
+            return _decline_keeping(await self._run(name, arguments, caller))
+        question = keeping_question(arguments) if caller.can_ask else None
         if caller.consent and question is not None:
             return await self._run(name, arguments, caller, agreed=True)
         reply = await self._propose(name, arguments, caller, may_note=question is None)
         lacks_word = reply.ok and reply.data["reason_code"] == "assistant_inference"
         if not lacks_word or question is None:
             return reply
-        said = await caller.ask(question)
-        if said is None:  # it could not be asked after all
+        is_agreed = await caller.ask(question)
+        if is_agreed is None:  # it could not be asked after all
             return await self._run(name, arguments, caller, may_note=True)
-        return await self._run(name, arguments, caller, agreed=True) if said else _decline(reply)
+        return await self._run(name, arguments, caller, agreed=True) if is_agreed else _decline_keeping(reply)
 
     async def _propose(self, name: str, arguments: dict[str, Any], caller: Caller, *, may_note: bool) -> ToolReply:
         """Propose a fact with the words of the prompt, and count it where they kept it."""
-        words = self._text_of(self._wanted)
+        words = self._valid_text(self._to_remember)
         reply = await self._run(name, arguments, caller, words, may_note=may_note)
         if words and reply.ok and reply.data["status"] in {"saved", "duplicate"}:
-            self._wanted = self._wanted._replace(calls=self._wanted.calls - 1)
+            self._to_remember = self._to_remember._replace(calls=self._to_remember.calls - 1)
         return reply
 
     async def _forget(self, name: str, arguments: dict[str, Any], caller: Caller) -> ToolReply:
         """Forget a memory by the words of the prompt, which allow one, or by the user's yes to the shown memory."""
         if caller.consent is False:
-            return _build_declined_reply()
+            return _decline_forgetting()
         if caller.consent:
             return await self._run(name, arguments, caller, agreed=True)
-        words = self._text_of(self._unwanted)
+        words = self._valid_text(self._to_forget)
         reply = await self._run(name, arguments, caller, words)
         if not reply.ok or reply.data["status"] != CONFIRMATION_NEEDED:
             if words and reply.ok:
-                self._unwanted = _Words()
+                self._to_forget = _Words()
             return reply
-        question = await self._question_of(reply.data["memory_ids"][0], caller)
-        said = await caller.ask(question) if question is not None else None
-        if said is None:
+        question = await self._forgetting_question(reply.data["memory_ids"][0], caller)
+        is_agreed = await caller.ask(question) if question is not None else None
+        if is_agreed is None:
             return reply
-        return await self._run(name, arguments, caller, agreed=True) if said else _build_declined_reply()
+        return await self._run(name, arguments, caller, agreed=True) if is_agreed else _decline_forgetting()
 
-    async def _question_of(self, memory_id: str, caller: Caller) -> str | None:
+    async def _forgetting_question(self, memory_id: str, caller: Caller) -> str | None:
         """Return the question to the user before a memory is forgotten; None where it cannot be shown whole."""
         turn = self.make_turn(caller.name)
         record = (await self._app.memory.turns.get_in_turn(turn, GetParams(memory_id=memory_id))).record
@@ -278,16 +279,16 @@ class McpDoor:
 
     # -- the user's own words --------------------------------------------------------------------------------------
 
-    def note_wanted(self, words: str) -> None:
+    def allow_remembering(self, words: str) -> None:
         """Let the words in which the user asked to remember something hold for the next calls of `memory_remember`."""
-        self._wanted = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
+        self._to_remember = _Words(words, self._app.base.clock.now() + WORDS_MS, MAX_SAVES)
 
-    def note_unwanted(self, words: str) -> None:
+    def allow_forgetting(self, words: str) -> None:
         """Let the words in which the user asked to forget something hold for the next call of `memory_forget`."""
-        self._unwanted = _Words(words, self._app.base.clock.now() + WORDS_MS, 1)
+        self._to_forget = _Words(words, self._app.base.clock.now() + WORDS_MS, 1)
 
-    def _text_of(self, words: _Words) -> str:
-        """Return the words; empty where they do not hold any more."""
+    def _valid_text(self, words: _Words) -> str:
+        """Return the words; empty once their time is over or their calls are used up."""
         return words.text if words.calls > 0 and self._app.base.clock.now() <= words.until else ""
 
     # -- resources -------------------------------------------------------------------------------------------------
@@ -297,7 +298,7 @@ class McpDoor:
         memory = self._app.base.config.config.memory
         if not (memory.enabled and memory.tools_enabled):
             raise Unavailable("memory_disabled")
-        ordered = order_brief(await self._in_time(self._list_unfaded()))
+        ordered = order_brief(await self._within_deadline(self._list_unfaded()))
         rows = [msgspec.to_builtins(record) | {"scope": str(record.scope)} for record in ordered]
         return self._view.render_memories(rows, BRIEF_ITEM_CHARS) or EMPTY_BRIEF
 
@@ -328,20 +329,20 @@ class McpDoor:
         ]
         rest = turn_uri(thread_id, number, page.end)
         more = f"\n\nThese are characters {start} to {page.end} of {page.total}. It goes on: {rest}"
-        return self._view.render_quotations(rows, ROOM) + (more if page.end < page.total else "")
+        return self._view.render_quotations(rows, PAGE_CHARS) + (more if page.end < page.total else "")
 
 
-def _decline(reply: ToolReply) -> ToolReply:
+def _decline_keeping(reply: ToolReply) -> ToolReply:
     """Return the reply to a proposal that the user declined, with the command that shows how it was judged before."""
     why = reply.data.get("why") if reply.ok else None
     return ToolReply(ok=True, data={"status": "rejected", "reason_code": "no_memory_requested", "why": why})
 
 
-def _build_declined_reply() -> ToolReply:
+def _decline_forgetting() -> ToolReply:
     return ToolReply(ok=True, data={"status": "declined", "forgotten_memory_ids": []})
 
 
-def question_of(arguments: Mapping[str, Any]) -> str | None:
+def keeping_question(arguments: Mapping[str, Any]) -> str | None:
     """Return the question to the user before a model's proposal is kept; None where it cannot be shown whole."""
     content = arguments.get("content")
     if not isinstance(content, str):

@@ -10,16 +10,16 @@ from typing import NamedTuple
 
 from promt.render import ELLIPSIS, plain
 
-ROOM = 7500
+PAGE_CHARS = 7500
 """Characters of a page: a block holds 8000, `MAX_RESULT_CHARS`, and its frame takes less than 400."""
 ROW_CHARS = 160
 """Characters that a message takes beside its text: its id, its role and its day."""
-LEAST_PIECE = 200
+MIN_PIECE_CHARS = 200
 """The least characters of a message that is cut; where fewer fit, it begins on the next page."""
-LEAD = 400
+LEAD_CHARS = 400
 """Characters before a found quotation that are shown with it, so that it is read in its context."""
 LINE_BREAK = " ⏎ "
-_LEAST_CUT = 0.6
+_MIN_CUT = 0.6
 """The least part of the room that a cut at a blank may use; else the cut is in the middle of a word."""
 
 
@@ -45,16 +45,16 @@ def to_block_text(text: str) -> str:
 
 
 def page_of(texts: Sequence[str], start: int) -> ShownPage:
-    """Return the page that begins at a place; `texts` are those of `to_block_text`. It is empty behind the end."""
+    """Return the page that begins at a place, empty behind the end; `texts` are those of `to_block_text`."""
     pieces: list[Piece] = []
-    room, before, end = ROOM, 0, start
+    room, before, end = PAGE_CHARS, 0, start
     for message, text in enumerate(texts):
         rest = text[max(0, start - before) :]
         before += len(text)
         if not rest:
             continue
         room -= ROW_CHARS
-        if room < min(len(rest), LEAST_PIECE):
+        if room < min(len(rest), MIN_PIECE_CHARS):
             break
         piece = _cut(rest, room)
         pieces.append(Piece(message, piece))
@@ -70,10 +70,10 @@ def _cut(text: str, room: int) -> str:
     if len(text) <= room:
         return text
     blank = text.rfind(" ", 0, room)
-    return text[: blank + 1] if blank >= room * _LEAST_CUT else text[:room]
+    return text[: blank + 1] if blank >= room * _MIN_CUT else text[:room]
 
 
-def place_of(texts: Sequence[str], quotation: str) -> int:
+def page_start_of(texts: Sequence[str], quotation: str) -> int:
     """Return the place of the page that holds a quotation; 0 where the first page does, or none.
 
     A quotation with an ellipsis is found by its longest part.
@@ -84,6 +84,6 @@ def place_of(texts: Sequence[str], quotation: str) -> int:
         found = text.find(longest)
         if found >= 0:
             place = before + found
-            return 0 if page_of(texts, 0).end >= place + len(longest) else max(0, place - LEAD)
+            return 0 if page_of(texts, 0).end >= place + len(longest) else max(0, place - LEAD_CHARS)
         before += len(text)
     return 0

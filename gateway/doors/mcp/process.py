@@ -62,7 +62,7 @@ async def ensure_workspace(app: App, project: Project) -> None:
                 raise
 
 
-async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
+async def serve(options: Options, asked: McpOptions, pipes: Pipes) -> int:
     """Serve one client over the claimed pipes; return the exit code. Raises `UnusableError`, `ModuleNotFoundError`."""
     from gateway.doors.mcp.answers import ClientView  # noqa: PLC0415  # the SDK is heavy, and may not be there
     from gateway.doors.mcp.door import McpDoor  # noqa: PLC0415
@@ -71,14 +71,14 @@ async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
 
     async with running(options) as app:
         config, key, zone = app.base.config.config, app.base.key, system_zone()
-        project = workspace_of(wish.folder, named=wish.workspace_id or config.mcp.workspace_id)
+        project = workspace_of(asked.folder, named=asked.workspace_id or config.mcp.workspace_id)
         try:
             await ensure_workspace(app, project)
         except GatewayError as error:
             return _write_line(UNAVAILABLE, error.message)
         app.spawner.spawn(app.embedding.warm, "warm")
-        view = ClientView(_marker(key), zone_of(zone))
-        door = McpDoor(app, project.workspace_id, zone, view, is_admin=wish.is_admin)
+        view = ClientView(_nonce_maker(key), zone_of(zone))
+        door = McpDoor(app, project.workspace_id, zone, view, is_admin=asked.is_admin)
         reader, writer, limits = PipeReader(pipes.read), PipeWriter(pipes.write), config.limits
         wire = McpTransport(
             reader, writer, max_message_bytes=limits.max_message_bytes, max_in_flight=limits.max_in_flight
@@ -94,19 +94,19 @@ async def serve(options: Options, wish: McpOptions, pipes: Pipes) -> int:
     return 0
 
 
-def _marker(key: HomeKey) -> Callable[[str], str]:
+def _nonce_maker(key: HomeKey) -> Callable[[str], str]:
     return lambda text: key.digest("mcp_block", text).hex()[:16]
 
 
-def main(options: Options, wish: McpOptions) -> int:
+def main(options: Options, asked: McpOptions) -> int:
     """Run the process to its end; return its exit code."""
-    if wish.workspace_id is not None and not re.fullmatch(ID_TEXT, wish.workspace_id):
+    if asked.workspace_id is not None and not re.fullmatch(ID_TEXT, asked.workspace_id):
         return _write_line(USAGE, "a workspace is named by 1 to 128 of A-Z, a-z, 0-9, _ . : -")
-    if wish.folder is not None and not wish.folder.is_dir():  # perhaps a variable that the client did not fill in
+    if asked.folder is not None and not asked.folder.is_dir():  # perhaps a variable that the client did not fill in
         return _write_line(USAGE, "the folder given by --folder does not exist")
     pipes = claim()
     try:
-        return asyncio.run(serve(options, wish, pipes))
+        return asyncio.run(serve(options, asked, pipes))
     except UnusableError as error:
         return _write_line(error.code, error.line)
     except ModuleNotFoundError as error:

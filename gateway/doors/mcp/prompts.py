@@ -149,9 +149,9 @@ async def render(door: McpDoor, name: str, arguments: Mapping[str, str], caller:
     words = _words_of(offer, arguments)
     found = await _FINDERS[name](door, words, caller) if name in _FINDERS else ""
     if name == "remember":
-        door.note_wanted(words)
+        door.allow_remembering(words)
     elif name == "forget":
-        door.note_unwanted(words)
+        door.allow_forgetting(words)
     given = {"words": words, "found": found}
     return _PLACE.sub(lambda place: given[place[1]], load(f"mcp_{name}").text)
 

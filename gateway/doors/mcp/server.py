@@ -28,9 +28,9 @@ from protocol.errors import CallerError, GatewayError
 from protocol.tools import tool_spec, whole_schema
 
 NAME = "pioneer"
-LISTS_MS = 3_600_000
+LIST_CACHE_MS = 3_600_000
 """The time for which clients may cache lists: they change with the version alone."""
-QUESTION = "keep"
+ANSWER_FIELD = "keep"
 """The name of the one member of the form in which the user is asked."""
 RESOURCE_NOT_FOUND = -32002
 """The error code of revisions with a handshake; in newer ones it is that of invalid parameters."""
@@ -118,13 +118,15 @@ class _AskFirst(Interruption):
 def _form(question: str) -> types.ElicitRequestFormParams:
     schema = {
         "type": "object",
-        "properties": {QUESTION: {"type": "boolean", "title": f"{question.split(maxsplit=1)[0]} it", "default": True}},
+        "properties": {
+            ANSWER_FIELD: {"type": "boolean", "title": f"{question.split(maxsplit=1)[0]} it", "default": True}
+        },
     }
     return types.ElicitRequestFormParams(message=question, requested_schema=schema)
 
 
 def _is_yes(result: types.ElicitResult) -> bool:
-    return result.action == "accept" and (result.content or {}).get(QUESTION, True) is True
+    return result.action == "accept" and (result.content or {}).get(ANSWER_FIELD, True) is True
 
 
 def _can_be_asked(context: Context) -> bool:
@@ -199,7 +201,7 @@ class Handlers:
             answer = await self._door.call(params.name, arguments, _caller(context, self._consent(params, state)))
         except _AskFirst as asked:
             request = types.ElicitRequest(params=_form(asked.question))
-            return types.InputRequiredResult(input_requests={QUESTION: request}, request_state=state)
+            return types.InputRequiredResult(input_requests={ANSWER_FIELD: request}, request_state=state)
         content = [types.TextContent(type="text", text=answer.text)]
         return types.CallToolResult(content=[*content], structured_content=answer.data, is_error=answer.data is None)
 
@@ -213,7 +215,7 @@ class Handlers:
             return None
         if params.request_state != state:
             raise MCPError(types.INVALID_PARAMS, "`requestState` is not what was given for this call.")
-        answer = (params.input_responses or {}).get(QUESTION)
+        answer = (params.input_responses or {}).get(ANSWER_FIELD)
         return _is_yes(answer) if isinstance(answer, types.ElicitResult) else None
 
     async def read_resource(
@@ -240,7 +242,7 @@ class Handlers:
 def server_of(door: McpDoor, digest: Digest) -> Server[Any]:
     """Return the SDK's server with everything that is offered."""
     handlers = Handlers(door, digest)
-    lasting = CacheHint(ttl_ms=LISTS_MS)
+    lasting = CacheHint(ttl_ms=LIST_CACHE_MS)
     return Server(
         NAME,
         version=__version__,
@@ -265,9 +267,9 @@ def server_of(door: McpDoor, digest: Digest) -> Server[Any]:
 async def converse(door: McpDoor, digest: Digest, wire: McpTransport) -> None:
     """Serve one client until its input ends or the wire is stopped."""
     server = server_of(door, digest)
-    into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    outgoing, out_of = anyio.create_memory_object_stream[SessionMessage]()
+    incoming_sender, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    outgoing, outgoing_receiver = anyio.create_memory_object_stream[SessionMessage]()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(wire.read_into, into)
-        tasks.start_soon(wire.write_from, out_of)
+        tasks.start_soon(wire.read_into, incoming_sender)
+        tasks.start_soon(wire.write_from, outgoing_receiver)
         await server.run(incoming, outgoing, server.create_initialization_options(NotificationOptions()))

@@ -28,8 +28,8 @@ from gateway.doors.http.rules import (
 )
 from gateway.doors.proxy.capturing import Capture, Capturing, RecalledRequest, Status
 from gateway.doors.proxy.route import (
+    APIS,
     INTERNAL,
-    LANGUAGES,
     Header,
     ProxyAddress,
     Upstream,
@@ -37,14 +37,14 @@ from gateway.doors.proxy.route import (
     find_upstream,
     has_hop,
     is_oauth,
-    is_right,
+    is_right_token,
     read_address,
     request_headers,
     response_headers,
     with_length,
 )
 from gateway.doors.proxy.tee import Tee
-from gateway.doors.proxy.upstream import Answering, Body, Broken, TimedOut, Unreachable, Upstreams
+from gateway.doors.proxy.upstream import Body, Broken, TimedOut, Unreachable, UpstreamAnswer, Upstreams
 from gateway.home.tokens import Token
 from protocol.base import encode
 from protocol.http import HealthResult
@@ -52,7 +52,7 @@ from protocol.settings import Dialect, ProxySettings
 
 MAX_READ_BYTES = 64 * 1024 * 1024
 """The most bytes of a body that memory reads; a longer one is passed on without memory."""
-FIRST_FAILURE = 300
+FIRST_FAILED_STATUS = 300
 """The lowest HTTP code of an answer that has failed."""
 SERVICE = "pioneer"
 
@@ -94,12 +94,13 @@ class ProxyMeans(NamedTuple):
     """The token by which the home's own gateway says that a request is its own; memory leaves such a request alone."""
     capturing: Capturing
     home_id: Callable[[], str]
+    """Returns the name by which a request that comes back is known: the home's id, until then the process's own."""
     is_dark: Callable[[], bool]
     changed: Callable[[], None]
     """Called after an answer was kept, or could not be."""
 
 
-class _Asked(NamedTuple):
+class _JudgedRequest(NamedTuple):
     """A judged request."""
 
     verb: str
@@ -199,35 +200,39 @@ class ProxyDoor:
         if upstream is None or not address.is_served:
             await _send(exchange, dialect, NOT_FOUND)
             return "-"
-        asked = _Asked(scope["method"], scope["query_string"], scope["headers_as_written"], headers, address, upstream)
+        judged = _JudgedRequest(
+            scope["method"], scope["query_string"], scope["headers_as_written"], headers, address, upstream
+        )
         try:
-            return await self._serve(asked, exchange, receive, send)
+            return await self._serve(judged, exchange, receive, send)
         except Stalled:
             await _send(exchange, dialect, STALLED)
             return "-"
 
-    async def _serve(self, asked: _Asked, exchange: Exchange, receive: Any, send: Any) -> str:
+    async def _serve(self, judged: _JudgedRequest, exchange: Exchange, receive: Any, send: Any) -> str:
         """Pass a request on, with blocks of memory where its dialect is understood; return its route's name."""
-        headers, address = asked.headers, asked.address
-        language = LANGUAGES.get(address.path) if asked.verb == "POST" else None
-        is_own = is_right(_first(headers, INTERNAL), self._means.internal.current()) if INTERNAL in headers else False
+        headers, address = judged.headers, judged.address
+        api = APIS.get(address.path) if judged.verb == "POST" else None
+        is_own = (
+            is_right_token(_first(headers, INTERNAL), self._means.internal.current()) if INTERNAL in headers else False
+        )
         parts = _parts_of(receive, exchange, self._means.settings().request_seconds)
-        if language is None or is_own or language[1] != asked.upstream.settings.dialect:
+        if api is None or is_own or api[1] != judged.upstream.settings.dialect:
             rest = parts if exchange.has_more else None
-            await self._pass_on(asked, exchange, send, rest, None, is_understood=False)
+            await self._pass_on(judged, exchange, send, rest, None, is_understood=False)
             return "passed"
         body = await _read(parts)
         if not isinstance(body, bytes):
-            await self._pass_on(asked, exchange, send, body, RecalledRequest(b"", "skipped"), is_understood=True)
+            await self._pass_on(judged, exchange, send, body, RecalledRequest(b"", "skipped"), is_understood=True)
             return address.path
         recalled = await self._means.capturing.prepare(
-            language[0], body, headers, address, asked.upstream, is_oauth=is_oauth(headers)
+            api[0], body, headers, address, judged.upstream, is_oauth=is_oauth(headers)
         )
-        await self._pass_on(asked, exchange, send, recalled.body, recalled, is_understood=True)
+        await self._pass_on(judged, exchange, send, recalled.body, recalled, is_understood=True)
         return address.path
 
     async def _refuse(self, headers: Headers, address: ProxyAddress) -> OwnError | None:
-        if not is_right(address.token or _first(headers, "x-pioneer-token"), self._means.token.current()):
+        if not is_right_token(address.token or _first(headers, "x-pioneer-token"), self._means.token.current()):
             await anyio.sleep(self._failures.delay(time.monotonic()))
             return UNAUTHORIZED
         if "upgrade" in headers:
@@ -244,7 +249,7 @@ class ProxyDoor:
 
     async def _pass_on(
         self,
-        asked: _Asked,
+        judged: _JudgedRequest,
         exchange: Exchange,
         send: Any,
         body: Body,
@@ -256,9 +261,9 @@ class ProxyDoor:
 
         `is_understood` asks for an answer that is not compressed, which memory can read.
         """
-        upstream, capture = asked.upstream, recalled.capture if recalled is not None else None
+        upstream, capture = judged.upstream, recalled.capture if recalled is not None else None
         headers = request_headers(
-            asked.raw,
+            judged.raw,
             upstream,
             key_in(upstream.settings.api_key_env),
             home_id=self._means.home_id(),
@@ -266,7 +271,7 @@ class ProxyDoor:
         )
         if isinstance(body, bytes):
             headers = with_length(headers, len(body))
-        keeping = _Keeping(capture, Tee(capture.language), self._keep) if capture is not None else None
+        keeping = _Keeping(capture, Tee(capture.api), self._keep) if capture is not None else None
         status: Status = "interrupted"
         watcher: asyncio.Task[None] | None = None
         try:
@@ -274,17 +279,17 @@ class ProxyDoor:
                 try:
                     if not exchange.has_more:
                         watcher = exchange.watch(scope.cancel)
-                    answering = await self._head(asked, headers, body)
+                    answer = await self._ask_upstream(judged, headers, body)
                     watcher = watcher or exchange.watch(scope.cancel)
-                    if isinstance(answering, OwnError):
+                    if isinstance(answer, OwnError):
                         status = "provider_failure"
-                        await _send(exchange, upstream.settings.dialect, answering)
+                        await _send(exchange, upstream.settings.dialect, answer)
                         return
                     if keeping is not None:
-                        keeping.tee.begin(is_stream=answering.is_stream, encoding=answering.encoding)
-                    exchange.status = answering.status
-                    own = self._own_headers(recalled, is_stream=answering.is_stream)
-                    await self._send_back(answering, exchange, send, own, keeping)
+                        keeping.tee.begin(is_stream=answer.is_stream, encoding=answer.encoding)
+                    exchange.status = answer.status
+                    own = self._own_headers(recalled, is_stream=answer.is_stream)
+                    await self._send_back(answer, exchange, send, own, keeping)
                 except Broken:
                     status = "provider_failure"
                     raise
@@ -295,28 +300,30 @@ class ProxyDoor:
             if keeping is not None:
                 keeping.begin(status)
 
-    async def _head(self, asked: _Asked, headers: Sequence[Header], body: Body) -> Answering | OwnError:
-        url = asked.upstream.url(asked.address.path, asked.query)
+    async def _ask_upstream(
+        self, judged: _JudgedRequest, headers: Sequence[Header], body: Body
+    ) -> UpstreamAnswer | OwnError:
+        url = judged.upstream.url(judged.address.path, judged.query)
         try:
-            return await self._upstreams.send(asked.upstream, asked.verb, url, headers, body)
+            return await self._upstreams.send(judged.upstream, judged.verb, url, headers, body)
         except TimedOut:
             return TIMEOUT
         except (Unreachable, Broken):
             return UNREACHABLE
 
     async def _send_back(
-        self, answering: Answering, exchange: Exchange, send: Any, own: Sequence[Header], keeping: "_Keeping | None"
+        self, answer: UpstreamAnswer, exchange: Exchange, send: Any, own: Sequence[Header], keeping: "_Keeping | None"
     ) -> None:
         """Send an answer back, each chunk when it comes; its last bytes wait until it is kept.
 
         Raises `Broken` where the upstream breaks off, so that the client's connection breaks, too.
         """
-        status: Status = "succeeded" if answering.status < FIRST_FAILURE else "provider_failure"
-        left = answering.size
+        status: Status = "succeeded" if answer.status < FIRST_FAILED_STATUS else "provider_failure"
+        left = answer.size
         try:
-            headers = [*response_headers(answering.headers), *own]
-            await send({"type": "http.response.start", "status": answering.status, "headers": headers})
-            async for chunk in answering.chunks():
+            headers = [*response_headers(answer.headers), *own]
+            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+            async for chunk in answer.chunks():
                 left = left - len(chunk) if left is not None else None
                 if keeping is not None and left == 0:  # with these bytes the client has the whole answer
                     keeping.tee.add(chunk)
@@ -330,14 +337,14 @@ class ProxyDoor:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             with anyio.CancelScope(shield=True):
-                await answering.close()
+                await answer.close()
 
     def _own_headers(self, recalled: RecalledRequest | None, *, is_stream: bool) -> list[Header]:
         """Return the headers that the proxy adds to an answer."""
         found: list[Header] = [(b"x-accel-buffering", b"no")] if is_stream else []
         if recalled is None or not self._means.settings().response_headers:
             return found
-        found.append((b"x-pioneer-memory", f"{recalled.said};blocks={recalled.blocks};ms={recalled.ms}".encode()))
+        found.append((b"x-pioneer-memory", f"{recalled.outcome};blocks={recalled.blocks};ms={recalled.ms}".encode()))
         turn_id = recalled.capture.turn_id if recalled.capture is not None else None
         return [*found, (b"x-pioneer-turn", turn_id.encode())] if turn_id is not None else found
 

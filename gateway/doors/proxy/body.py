@@ -149,8 +149,8 @@ def escape_for_json(text: str) -> bytes:
 def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
     """Return the body with edits, which must not overlap; those at one offset are made in their order."""
     parts: list[bytes] = []
-    place = 0
+    end = 0
     for edit in sorted(edits, key=lambda one: one.start):
-        parts += [body[place : edit.start], edit.data]
-        place = max(place, edit.end)
-    return b"".join([*parts, body[place:]])
+        parts += [body[end : edit.start], edit.data]
+        end = max(end, edit.end)
+    return b"".join([*parts, body[end:]])

@@ -14,9 +14,9 @@ from gateway.base.chat_programs import UNKNOWN, ClientRow, client_rows, name_of
 from gateway.doors.proxy.body import Edit, UnreadableError, apply
 from gateway.doors.proxy.child import Child, Down, Late
 from gateway.doors.proxy.dialects.reading import ChatAnswer, ChatRequest
-from gateway.doors.proxy.route import Language, ProxyAddress, Upstream
+from gateway.doors.proxy.route import Api, ProxyAddress, Upstream
 from gateway.doors.proxy.spool import Spool
-from gateway.doors.proxy.tee import DIALECTS, Tee
+from gateway.doors.proxy.tee import READERS, Tee
 from gateway.wire.client import CallFailed
 from protocol.base import ID_TEXT
 from protocol.capture.calls import MAX_CHAIN
@@ -30,25 +30,27 @@ ROLES = frozenset({"main", "subagent", "task"})
 _ID = re.compile(ID_TEXT)
 MAX_TOOL_EVENTS = 256
 MAX_CLIENT_CHARS = 64
+MAX_SESSION_CHARS = 512
 MAX_LABEL_CHARS = 256
+"""The lengths that `CaptureSource`, `TurnUpstream` and `ToolEvent` allow."""
 NAMED_ANSWER = "previous_response_id"
-"""The member of a request that names the answer it goes on from, in place of the messages before."""
-MAX_CALLED = 64
+"""The member of a request that names the answer it goes on from, in place of the messages before it."""
+MAX_HELD = 64
 """The most answers with calls of tools whose conversations are held; the oldest is dropped first."""
-MAX_ROUNDS = 1000
+MAX_OPEN_TURNS = 1000
 """The most turns with calls of tools whose tokens are summed; the oldest is dropped first."""
 UTILITY_CHARS = 400
 """Characters of a message's or system text's beginning in which marks of a program's own requests are searched for."""
 
-Said: TypeAlias = Literal["recalled", "empty", "late", "down", "off", "skipped"]
+Outcome: TypeAlias = Literal["recalled", "empty", "late", "down", "off", "skipped"]
 Status: TypeAlias = Literal["succeeded", "failed", "provider_failure", "interrupted"]
 
 
 class RecalledRequest(NamedTuple):
-    """The request to be passed on: its body, and what memory did."""
+    """The request to be passed on: its body, what memory did, the number of inserted blocks, and its milliseconds."""
 
     body: bytes
-    said: Said
+    outcome: Outcome
     blocks: int = 0
     ms: int = 0
     capture: "Capture | None" = None
@@ -57,7 +59,7 @@ class RecalledRequest(NamedTuple):
 class Capture(NamedTuple):
     """A captured message, to be stored with its answer."""
 
-    language: Language
+    api: Api
     request: ChatRequest
     params: dict[str, Any]
     upstream: Upstream
@@ -70,8 +72,8 @@ class Capture(NamedTuple):
     """Tools that were called in earlier requests of the turn and that this one does not hold."""
 
 
-class Before(NamedTuple):
-    """The conversation before a request that names an answer in place of earlier messages."""
+class EarlierTalk(NamedTuple):
+    """The conversation before a request that names an answer in place of the messages before it."""
 
     links: Sequence[dict[str, str]] = ()
     said_hash: bytes = START
@@ -81,7 +83,7 @@ class Before(NamedTuple):
     called: Sequence[str] = ()
 
 
-class Asked(NamedTuple):
+class UserMessage(NamedTuple):
     """The user's message that a request is about."""
 
     params: dict[str, Any]
@@ -99,9 +101,9 @@ class Capturing:
         self._child, self._spool, self._settings = child, spool, settings
         self._streaming: set[str] = set()
         """Turns whose answers are being passed on."""
-        self._rounds: dict[str, Usage] = {}
-        """The tokens of open turns so far."""
-        self._called: dict[str, Before] = {}
+        self._open_usage: dict[str, Usage] = {}
+        """The tokens of each open turn so far."""
+        self._called: dict[str, EarlierTalk] = {}
         """By the name of an answer that calls tools, the conversation up to its end."""
         self.usage = Usage()
         self.last_turn_at: int | None = None
@@ -115,7 +117,7 @@ class Capturing:
 
     async def prepare(
         self,
-        language: Language,
+        api: Api,
         body: bytes,
         headers: Mapping[str, Sequence[str]],
         address: ProxyAddress,
@@ -126,17 +128,17 @@ class Capturing:
         """Return the request to be passed on, within the deadline of the settings."""
         due = time.monotonic() + self._settings().recall_deadline_ms / 1000  # reading the request counts, too
         mode = self.mode_of(headers)
-        names = _names_of(headers, address)
-        if mode == "ignored" or not _is_understood(headers, names):
+        names = _read_names(headers, address)
+        if mode == "ignored" or not _is_valid(headers, names):
             return RecalledRequest(body, "off")
         client = name_of(_one(headers, "user-agent"), names["agent_id"])
         row = client_rows().get(client, ClientRow(agent=[]))
         try:
-            request: ChatRequest = DIALECTS[language].read(body, row.wrappers)
+            request: ChatRequest = READERS[api].read(body, row.wrappers)
         except UnreadableError:
             return RecalledRequest(body, "skipped")
-        before = self._before(request.names.get(NAMED_ANSWER))
-        asked = self._ask_about(request, before)
+        earlier = self._find_earlier(request.names.get(NAMED_ANSWER))
+        asked = self._find_user_message(request, earlier)
         if asked is None or self._is_utility(request, asked.params["user_text"], row.utility, headers):
             return RecalledRequest(body, "skipped")
         source = self._source(request, headers, names, client, row.session)
@@ -146,7 +148,7 @@ class Capturing:
         found, reason = await self._ask(params, due)
         ms = round((time.monotonic() - began) * 1000)
         if found is None:
-            late = Capture(language, request, params, upstream, asked.said_hash, reason=reason, called=before.called)
+            late = Capture(api, request, params, upstream, asked.said_hash, reason=reason, called=earlier.called)
             return RecalledRequest(body, reason or "late", ms=ms, capture=late)
         if found["recall_status"] == "off" and found["turn"] is None:
             return RecalledRequest(body, "skipped", ms=ms)
@@ -155,13 +157,17 @@ class Capturing:
             self._streaming.add(turn_id)
         edits = self._edits(request, asked, found, is_oauth=is_oauth)
         blocks = len(found["blocks"]) + bool(found["brief"])
-        capture = Capture(language, request, params, upstream, asked.said_hash, turn_id, called=before.called)
+        capture = Capture(api, request, params, upstream, asked.said_hash, turn_id, called=earlier.called)
         return RecalledRequest(apply(body, edits), "recalled" if blocks else "empty", blocks, ms, capture)
 
     async def _ask(
         self, params: dict[str, Any], due: float
     ) -> tuple[dict[str, Any] | None, Literal["late", "down"] | None]:
-        """Return the answer of `capture/prepare`, or the reason without one; `due` is a time of the monotonic clock."""
+        """Return the answer of `capture/prepare`, or the reason why there is none.
+
+        `due` is a time of the monotonic clock. Where a conversation of the same beginning is being answered, `params`
+        get a thread of their own.
+        """
         first = self._spool.wait_until_delivered
         try:
             found = await self._child.ask("capture/prepare", params, due - time.monotonic(), first)
@@ -173,9 +179,9 @@ class Capturing:
                 and params["user_index"] == len(params["chain"]) - 1
             )
             if is_other:  # that turn is being answered, so this is another conversation with the same beginning
-                source = params["source"] = {**params["source"], "thread_id": f"thr_{secrets.token_hex(12)}"}
-                again = params | {"source": source}
-                found = await self._child.ask("capture/prepare", again, due - time.monotonic())
+                # in the caller's parameters: `capture/finish` has to name the same thread
+                params["source"] = {**params["source"], "thread_id": f"thr_{secrets.token_hex(12)}"}
+                found = await self._child.ask("capture/prepare", params, due - time.monotonic())
         except Late:
             return None, "late"
         except (Down, CallFailed):
@@ -200,7 +206,7 @@ class Capturing:
         client: str,
         session_marks: Sequence[str],
     ) -> dict[str, str]:
-        """Return the parameter `source` of a captured message."""
+        """Return the parameter `source` of a captured message, without empty members."""
         name = client if client != UNKNOWN else (_one(headers, "user-agent") or UNKNOWN)[:MAX_CLIENT_CHARS]
         source = {
             "door": "proxy",
@@ -211,21 +217,21 @@ class Capturing:
         }
         return {key: value for key, value in source.items() if value}
 
-    def _before(self, name: str | None) -> Before:
+    def _find_earlier(self, name: str | None) -> EarlierTalk:
         """Return the conversation before a request, given the name of the answer that it goes on from, if any."""
         if not name:
-            return Before()
+            return EarlierTalk()
         said_hash = begin_at(name)
-        return self._called.get(name) or Before([{"role": "assistant", "hash": said_hash.hex()}], said_hash)
+        return self._called.get(name) or EarlierTalk([{"role": "assistant", "hash": said_hash.hex()}], said_hash)
 
-    def _ask_about(self, request: ChatRequest, before: Before) -> Asked | None:
+    def _find_user_message(self, request: ChatRequest, earlier: EarlierTalk) -> UserMessage | None:
         """Return the user's message that a request is about; None where no person said anything."""
         said = [one.said for one in request.messages]
-        hashes = follow_all(before.said_hash, said)
-        links = [*before.links, *_links(said, hashes)]
-        user, words = before.user_index, before.user_text
+        hashes = follow_all(earlier.said_hash, said)
+        links = [*earlier.links, *_links(said, hashes)]
+        user, words = earlier.user_index, earlier.user_text
         if request.user_index is not None:
-            user, words = len(before.links) + request.user_index, request.messages[request.user_index].words
+            user, words = len(earlier.links) + request.user_index, request.messages[request.user_index].words
         text = without_blocks(words)[:MAX_TEXT_CHARS].replace("\0", "")
         if user is None or not text.strip():
             return None
@@ -236,10 +242,10 @@ class Capturing:
             "user_text": text,
             "placement": self._settings().placement,
         }
-        return Asked(params, first - len(before.links), [before.said_hash, *hashes][-1])
+        return UserMessage(params, first - len(earlier.links), [earlier.said_hash, *hashes][-1])
 
-    def _edits(self, request: ChatRequest, asked: Asked, found: dict[str, Any], *, is_oauth: bool) -> list[Edit]:
-        """Return the edits that insert the brief and the blocks; messages before a named answer have theirs already."""
+    def _edits(self, request: ChatRequest, asked: UserMessage, found: dict[str, Any], *, is_oauth: bool) -> list[Edit]:
+        """Return the edits that insert the brief and the blocks; messages up to a named answer have theirs already."""
         placement = asked.params["placement"]
         user = asked.offset + asked.params["user_index"]
         brief: str | None = found["brief"]
@@ -276,18 +282,18 @@ class Capturing:
         """Return the parameters of `capture/finish`; None where the turn goes on."""
         if status == "succeeded" and not answer.is_whole:
             status = "provider_failure"
-        self._count(capture.turn_id, answer.usage)
+        self._add_usage(capture.turn_id, answer.usage)
         if capture.turn_id is not None:
             self._streaming.discard(capture.turn_id)
         if status == "succeeded" and answer.called:
             self._note_called(capture, answer)
             return None
-        usage = self._rounds.pop(capture.turn_id, None) if capture.turn_id is not None else answer.usage
+        usage = self._open_usage.pop(capture.turn_id, None) if capture.turn_id is not None else answer.usage
         finish: dict[str, Any] = {
             "status": status,
             "shown": capture.reason is None,
             "capture": capture.params,
-            "tool_events": self._events(capture, answer),
+            "tool_events": self._tool_events(capture, answer),
             "upstream": _describe_upstream(capture.upstream, answer.model or capture.request.model),
         }
         if capture.turn_id is not None:
@@ -310,9 +316,9 @@ class Capturing:
             return
         hashes = follow_all(capture.said_hash, answer.messages)
         params = capture.params
-        while len(self._called) >= MAX_CALLED:
+        while len(self._called) >= MAX_HELD:
             del self._called[next(iter(self._called))]
-        self._called[answer.name] = Before(
+        self._called[answer.name] = EarlierTalk(
             [*params["chain"], *_links(answer.messages, hashes)],
             hashes[-1],
             params["user_index"],
@@ -320,25 +326,26 @@ class Capturing:
             self._tools_of(capture, answer),
         )
 
-    def _count(self, turn_id: str | None, usage: Usage | None) -> None:
+    def _add_usage(self, turn_id: str | None, usage: Usage | None) -> None:
         """Add an answer's tokens to those of the process and of its turn."""
         if usage is not None:
             self.usage = _sum(self.usage, usage)
             if turn_id is not None:
-                while len(self._rounds) >= MAX_ROUNDS:
-                    del self._rounds[next(iter(self._rounds))]
-                self._rounds[turn_id] = _sum(self._rounds.get(turn_id, Usage()), usage)
+                while len(self._open_usage) >= MAX_OPEN_TURNS:
+                    del self._open_usage[next(iter(self._open_usage))]
+                self._open_usage[turn_id] = _sum(self._open_usage.get(turn_id, Usage()), usage)
 
-    def _events(self, capture: Capture, answer: ChatAnswer) -> list[dict[str, str]]:
+    def _tool_events(self, capture: Capture, answer: ChatAnswer) -> list[dict[str, str]]:
         """Return the names of the tools called since the user's message, as `tool_events`."""
         called = [name for name in self._tools_of(capture, answer) if name]
         return [{"name": name[:MAX_LABEL_CHARS].replace("\0", "")} for name in called][-MAX_TOOL_EVENTS:]
 
     def _tools_of(self, capture: Capture, answer: ChatAnswer) -> list[str]:
+        """Return the names of the tools called since the user's message, the answer's last."""
         user = capture.request.user_index
         earlier = capture.called if user is None else ()
         since = capture.request.messages[user + 1 if user is not None else 0 :]
-        return [*earlier, *(wish.name for one in since for wish in one.said.tools), *answer.called]
+        return [*earlier, *(call.name for one in since for call in one.said.tools), *answer.called]
 
 
 def _describe_upstream(upstream: Upstream, model: str) -> dict[str, str | None]:
@@ -363,7 +370,7 @@ def _role(headers: Mapping[str, Sequence[str]]) -> str:
     return _one(headers, "x-pioneer-role").lower() or "main"
 
 
-def _names_of(headers: Mapping[str, Sequence[str]], address: ProxyAddress) -> dict[str, str | None]:
+def _read_names(headers: Mapping[str, Sequence[str]], address: ProxyAddress) -> dict[str, str | None]:
     """Return the workspace, agent and thread that a request names; a header wins over the address."""
     return {
         "workspace_id": _one(headers, "x-pioneer-workspace") or address.workspace_id,
@@ -372,7 +379,7 @@ def _names_of(headers: Mapping[str, Sequence[str]], address: ProxyAddress) -> di
     }
 
 
-def _is_understood(headers: Mapping[str, Sequence[str]], names: Mapping[str, str | None]) -> bool:
+def _is_valid(headers: Mapping[str, Sequence[str]], names: Mapping[str, str | None]) -> bool:
     """Return whether role and ids of a request are valid: a subagent with a misspelt role must not count as `main`."""
     return _role(headers) in ROLES and all(name is None or _ID.fullmatch(name) for name in names.values())
 
@@ -383,7 +390,7 @@ def _session(marks: Sequence[str], headers: Mapping[str, Sequence[str]], names: 
         kind, _, name = mark.partition(":")
         found = _one(headers, name) if kind == "header" else names.get(name)
         if found:
-            return found[:512]
+            return found[:MAX_SESSION_CHARS]
     return None
 
 

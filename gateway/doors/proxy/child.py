@@ -21,6 +21,7 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 MISSES = 3
 SHORT_SECONDS = 0.025
+"""Too short to be noticed in a chat, long enough for an answer that shows that the child works again."""
 WARNING_SECONDS = 60.0
 """The time between two warnings in the log."""
 BEGIN_SECONDS = 60.0
@@ -36,6 +37,11 @@ HELLO = {"protocol_version": PROTOCOL_VERSION, "client": {"name": "pioneer-proxy
 ChildState: TypeAlias = Literal["live", "dark"]
 
 log = Log("proxy")
+
+
+def pause_after(pause: float, lived: float) -> float:
+    """Return the seconds before the next start, by the pause before (0 at first) and the seconds that the child ran."""
+    return FIRST_PAUSE if not pause or lived > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
 
 
 class Late(Exception):
@@ -65,7 +71,7 @@ class Child:
         """A child runs that has answered."""
         self.home_id = ""
         self.late = 0
-        """The number of requests that got no answer."""
+        """The number of requests that got no answer in time, or an error."""
 
     @property
     def state(self) -> ChildState:
@@ -74,14 +80,14 @@ class Child:
 
     async def run(self) -> None:
         """Keep a child running until cancelled."""
-        pause = FIRST_PAUSE
+        pause = 0.0
         try:
             while True:
                 began = time.monotonic()
                 await self._live_once()
-                pause = FIRST_PAUSE if time.monotonic() - began > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+                pause = pause_after(pause, time.monotonic() - began)
                 self.warn("child_ended")
-                await asyncio.sleep(pause / 2)
+                await asyncio.sleep(pause)
         finally:
             client, self._client = self._begun, None
             if client is not None:
@@ -97,8 +103,8 @@ class Child:
             return
         try:
             async with asyncio.timeout(BEGIN_SECONDS):
-                said = await client.request("initialize", HELLO)
-            self.home_id = said["home_id"]
+                hello = await client.request("initialize", HELLO)
+            self.home_id = hello["home_id"]
             self._client, self._misses = client, 0
             self.live.set()
             self._changed()
@@ -157,7 +163,7 @@ class Child:
         if first is not None:
             await first()
         sent.set()
-        return await client.request(method, params)
+        return await _request(client, method, params)
 
     def _mark_answered(self, call: "asyncio.Future[Any]") -> None:
         """Note that a call was answered, in time or late."""
@@ -178,7 +184,7 @@ class Child:
         if client is None:
             raise Down
         try:
-            found = await client.request(method, params)
+            found = await _request(client, method, params)
         except ConnectionClosed:
             if client is self._client:
                 self.live.clear()  # at once, or a caller that tries again would keep `_live_once` from running
@@ -201,3 +207,11 @@ class Child:
         if now - self._warned_at >= WARNING_SECONDS:
             log.warning(event, count=self._unwarned)
             self._warned_at, self._unwarned = now, 0
+
+
+async def _request(client: GatewayClient, method: str, params: Any) -> Any:
+    """Return an answer. The client keeps every notification, which the proxy never reads: they are dropped here."""
+    try:
+        return await client.request(method, params)
+    finally:
+        client.received.clear()

@@ -20,7 +20,7 @@ from gateway.base import logs
 from gateway.base.addresses import OWN, find_own_upstream
 from gateway.base.exit_codes import CONFIG, OK
 from gateway.base.process_signals import wait_for_signal
-from gateway.doors.http.listening import DoorAddress, HttpOptions, listen_at, place_of
+from gateway.doors.http.listening import DoorAddress, HttpOptions, address_of, listen_at
 from gateway.doors.http.server import DoorServer
 from gateway.doors.proxy.app import ProxyDoor, ProxyMeans
 from gateway.doors.proxy.capturing import Capturing
@@ -118,7 +118,7 @@ class _Proxy:
 
 
 @asynccontextmanager
-async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tuple[_Proxy, DoorServer, ProxyDoor]]:
+async def _open_proxy(options: Options, asked: HttpOptions) -> AsyncGenerator[tuple[_Proxy, DoorServer, ProxyDoor]]:
     """Yield a proxy that listens but does not run yet. Raises `UnusableError`."""
     os.umask(0o077)
     with raising_unusable():
@@ -131,7 +131,7 @@ async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tup
         token, internal = Token(token_path(home.root, "proxy")), Token(home.root / FOLDER / INTERNAL)
         token.current()
         internal.current()
-    wanted = place_of(wish, config.config.proxy, "proxy")
+    wanted = address_of(asked, config.config.proxy, "proxy")
     refuse_own_address(config.config.proxy, wanted)
     listener = await anyio.to_thread.run_sync(listen_at, wanted, home.run)
     owner = f"prx_{secrets.token_hex(12)}"
@@ -159,9 +159,9 @@ async def _open_proxy(options: Options, wish: HttpOptions) -> AsyncGenerator[tup
     lock.unlink(missing_ok=True)
 
 
-async def serve(options: Options, wish: HttpOptions) -> int:
+async def serve(options: Options, asked: HttpOptions) -> int:
     """Pass requests on until a signal; return the exit code."""
-    async with _open_proxy(options, wish) as (proxy, server, door):
+    async with _open_proxy(options, asked) as (proxy, server, door):
         signalled = asyncio.create_task(wait_for_signal())
         async with asyncio.TaskGroup() as tasks:
             works = [tasks.create_task(work()) for work in (proxy.child.run, proxy.spool.run, proxy.keep_run_file)]
@@ -185,6 +185,6 @@ async def serve(options: Options, wish: HttpOptions) -> int:
     return OK
 
 
-def main(options: Options, wish: HttpOptions) -> int:
+def main(options: Options, asked: HttpOptions) -> int:
     """Run the process to its end; return its exit code."""
-    return run_process(serve(options, wish), "pioneer proxy")
+    return run_process(serve(options, asked), "pioneer proxy")

@@ -15,14 +15,15 @@ from gateway.base.addresses import is_loopback
 from protocol.settings import Dialect, UpstreamSettings
 
 Header: TypeAlias = tuple[bytes, bytes]
-Language: TypeAlias = Literal["chat", "responses", "messages"]
-LANGUAGES: Mapping[str, tuple[Language, Dialect]] = {
+"""A name as it was written, and a value."""
+Api: TypeAlias = Literal["chat", "responses", "messages"]
+APIS: Mapping[str, tuple[Api, Dialect]] = {
     "/v1/chat/completions": ("chat", "openai"),
     "/v1/responses": ("responses", "openai"),
     "/v1/messages": ("messages", "anthropic"),
 }
-"""The paths whose requests memory understands, with language and dialect."""
-USUAL: Mapping[str, UpstreamSettings] = {
+"""The paths whose requests memory understands, with the API and the dialect of each."""
+DEFAULT_UPSTREAMS: Mapping[str, UpstreamSettings] = {
     "openai": UpstreamSettings(dialect="openai", base_url="https://api.openai.com/v1"),
     "anthropic": UpstreamSettings(dialect="anthropic", base_url="https://api.anthropic.com"),
 }
@@ -41,23 +42,24 @@ HOP_BY_HOP = frozenset(
         b"host",
     }
 )
+"""Headers of one connection (RFC 9110, 7.6.1), and `Host`: they are not passed on."""
 CREDENTIALS = frozenset({b"authorization", b"x-api-key"})
 OWN_PREFIX = b"x-pioneer-"
 HOP = b"x-pioneer-hop"
 LENGTH = b"Content-Length"
-PLAIN = (b"Accept-Encoding", b"identity")
+NO_COMPRESSION = (b"Accept-Encoding", b"identity")
 """The header, in place of the client's own, that asks for an answer without compression."""
 INTERNAL = "x-pioneer-internal"
-OUR_WORD = "pioneer"
+PLACEHOLDER_KEY = "pioneer"
 """The placeholder for a key, as some programs refuse an empty one."""
-OAUTH = "bearer sk-ant-oat"
-"""The beginning of a subscription's credential."""
+OAUTH_PREFIX = "bearer sk-ant-oat"
+"""The beginning of a subscription's credential, in small letters."""
 _PATH = re.compile(
     r"(?:/t/(?P<token>[A-Za-z0-9_-]+))?(?:/u/(?P<upstream>[^/]+))?(?:/w/(?P<workspace>[^/]+))?(?:/a/(?P<agent>[^/]+))?"
     r"(?P<path>/.*)"
 )
 _DOTS = re.compile(r"(?:^|[/\\])\.{1,2}(?:[/\\]|$)")
-_BELOW = "/v1/"
+_SERVED = "/v1/"
 
 
 class ProxyAddress(NamedTuple):
@@ -72,7 +74,7 @@ class ProxyAddress(NamedTuple):
     @property
     def is_served(self) -> bool:
         """Return whether the path is below `/v1/` and has no dots by which it could leave that."""
-        return self.path.startswith(_BELOW) and not _DOTS.search(unquote(self.path))
+        return self.path.startswith(_SERVED) and not _DOTS.search(unquote(self.path))
 
 
 def read_address(raw_path: str) -> ProxyAddress:
@@ -83,7 +85,7 @@ def read_address(raw_path: str) -> ProxyAddress:
     return ProxyAddress(found["token"], found["upstream"], found["workspace"], found["agent"], found["path"])
 
 
-def is_right(given: str | None, token: str) -> bool:
+def is_right_token(given: str | None, token: str) -> bool:
     """Return whether a token is the right one; they are compared in constant time."""
     return hmac.compare_digest((given or "").encode("utf-8", "replace"), token.encode())
 
@@ -112,15 +114,15 @@ def find_upstream(
 
     Without a name in the address it is the default of the request's dialect, or the first one.
     """
-    known = configured or USUAL
+    known = configured or DEFAULT_UPSTREAMS
     if address.upstream is not None:
-        named = known.get(address.upstream) or USUAL.get(address.upstream)
+        named = known.get(address.upstream) or DEFAULT_UPSTREAMS.get(address.upstream)
         return Upstream(address.upstream, named) if named is not None else None
     is_anthropic = address.path.startswith("/v1/messages") or "anthropic-version" in names
     dialect: Dialect = "anthropic" if is_anthropic else "openai"
     of_dialect = [Upstream(name, one) for name, one in known.items() if one.dialect == dialect]
     chosen = next((one for one in of_dialect if one.settings.default), None)
-    return chosen or next(iter(of_dialect), None) or Upstream(dialect, USUAL[dialect])
+    return chosen or next(iter(of_dialect), None) or Upstream(dialect, DEFAULT_UPSTREAMS[dialect])
 
 
 def request_headers(
@@ -132,12 +134,12 @@ def request_headers(
     """
     dropped = HOP_BY_HOP | _find_connection_headers(headers)
     kept = [
-        (name, PLAIN[1] if is_understood and small == PLAIN[0].lower() else value)
+        (name, NO_COMPRESSION[1] if is_understood and small == NO_COMPRESSION[0].lower() else value)
         for name, value in headers
         if (small := name.lower()) not in dropped and not small.startswith(OWN_PREFIX)
     ]
-    if is_understood and not _holds(kept, PLAIN[0]):
-        kept.append(PLAIN)
+    if is_understood and not _has_header(kept, NO_COMPRESSION[0]):
+        kept.append(NO_COMPRESSION)
     kept = _with_key(kept, upstream.settings.dialect, key)
     if upstream.is_loopback:
         hops = [value for name, value in headers if name.lower() == HOP]
@@ -148,11 +150,11 @@ def request_headers(
 def with_length(headers: Sequence[Header], size: int) -> list[Header]:
     """Return headers with the length of a body, in place of the given length or at the end."""
     length = str(size).encode()
-    made = [(name, length if name.lower() == LENGTH.lower() else value) for name, value in headers]
-    return made if _holds(made, LENGTH) else [*made, (LENGTH, length)]
+    found = [(name, length if name.lower() == LENGTH.lower() else value) for name, value in headers]
+    return found if _has_header(found, LENGTH) else [*found, (LENGTH, length)]
 
 
-def _holds(headers: Sequence[Header], wanted: bytes) -> bool:
+def _has_header(headers: Sequence[Header], wanted: bytes) -> bool:
     return any(name.lower() == wanted.lower() for name, _ in headers)
 
 
@@ -165,16 +167,16 @@ def _find_connection_headers(headers: Sequence[Header]) -> frozenset[bytes]:
 def _with_key(headers: list[Header], dialect: Dialect, key: str | None) -> list[Header]:
     """Return headers with the key in place of the client's credential, unless that is a real one."""
     given = {name.lower(): value.decode("latin-1").strip() for name, value in headers}
-    held = [given.get(b"authorization", ""), given.get(b"x-api-key", "")]
-    real = [one for one in held if one.lower().removeprefix("bearer").strip() not in {"", OUR_WORD}]
+    credentials = [given.get(b"authorization", ""), given.get(b"x-api-key", "")]
+    real = [one for one in credentials if one.lower().removeprefix("bearer").strip() not in {"", PLACEHOLDER_KEY}]
     if real:
         return headers
-    ours: list[Header] = []
+    added: list[Header] = []
     if key is not None:
         is_anthropic = dialect == "anthropic"
-        ours = [(b"x-api-key", key.encode()) if is_anthropic else (b"Authorization", b"Bearer " + key.encode())]
+        added = [(b"x-api-key", key.encode()) if is_anthropic else (b"Authorization", b"Bearer " + key.encode())]
     first = next((place for place, (name, _) in enumerate(headers) if name.lower() in CREDENTIALS), len(headers))
-    return [*headers[:first], *ours, *(one for one in headers[first:] if one[0].lower() not in CREDENTIALS)]
+    return [*headers[:first], *added, *(one for one in headers[first:] if one[0].lower() not in CREDENTIALS)]
 
 
 def response_headers(headers: Sequence[Header]) -> list[Header]:
@@ -191,11 +193,11 @@ def has_hop(headers: Mapping[str, Sequence[str]], home_id: str) -> bool:
 
 def is_oauth(headers: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a request has a subscription's token; its vendor checks the system text, which stays as it is."""
-    return any(value.lower().startswith(OAUTH) for value in headers.get("authorization", ()))
+    return any(value.lower().startswith(OAUTH_PREFIX) for value in headers.get("authorization", ()))
 
 
 def error_body(dialect: Dialect, code: str, message: str) -> dict[str, object]:
-    """Return an error of ours in the form of a dialect."""
+    """Return the body of one of the proxy's own errors, in the form of a dialect."""
     if dialect == "anthropic":
         return {"type": "error", "error": {"type": "pioneer_error", "code": code, "message": message}}
     return {"error": {"message": message, "type": "pioneer_error", "code": code}}

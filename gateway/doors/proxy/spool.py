@@ -20,6 +20,7 @@ from gateway.home.spool import STAYS_FOR, OwnFile, line_of
 from gateway.wire.client import CallFailed
 
 MAX_BYTES = 64 * 1024 * 1024
+"""The most bytes of the file; an answer beyond them is dropped."""
 RETRY_SECONDS = 1.0
 
 log = Log("proxy")
@@ -42,7 +43,6 @@ class Spool:
         self._settled = asyncio.Event()
         self._settled.set()
         self._writing = 0
-        self.dropped = 0
 
     @property
     def count(self) -> int:
@@ -56,7 +56,6 @@ class Spool:
         """
         line = line_of(finish)
         if self._own.size + len(line) > MAX_BYTES:
-            self.dropped += 1
             self._child.warn("spool_full")
             return
         self._settled.clear()

@@ -12,26 +12,31 @@ from typing import Any
 
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
 from gateway.doors.proxy.dialects.reading import AnswerReader, ChatAnswer, EventReader
-from gateway.doors.proxy.route import Language
+from gateway.doors.proxy.route import Api
 
-DIALECTS: Mapping[Language, Any] = {"chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages}
+READERS: Mapping[Api, Any] = {"chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages}
+"""The module of `dialects` that reads the requests and answers of each API."""
 ASIDE_BYTES = 64 * 1024
 """Bytes that are put aside before they are read at once: 400 usual chunks, in about a millisecond."""
-MOST_UNPACKED = 64 * 1024 * 1024
+MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 """The most bytes of a decompressed answer: a few compressed ones may stand for any number."""
-PACKED: Mapping[bytes, int] = {b"gzip": zlib.MAX_WBITS | 16, b"x-gzip": zlib.MAX_WBITS | 16, b"deflate": zlib.MAX_WBITS}
+COMPRESSIONS: Mapping[bytes, int] = {
+    b"gzip": zlib.MAX_WBITS | 16,
+    b"x-gzip": zlib.MAX_WBITS | 16,
+    b"deflate": zlib.MAX_WBITS,
+}
 """Encodings that are decompressed, with the parameter `wbits` of zlib for each."""
 
 
 class Tee:
     """The reader of one answer's bytes."""
 
-    def __init__(self, language: Language) -> None:
-        self._language: Language = language
+    def __init__(self, api: Api) -> None:
+        self._api: Api = api
         self._aside: list[bytes] = []
         self._size = 0
         self._events: EventReader | None = None
-        self._streamed: AnswerReader = DIALECTS[language].begin_answer()
+        self._streamed: AnswerReader = READERS[api].begin_answer()
         self._unpacked = 0
         self._unpacker: Any = None
         self._is_unreadable = False
@@ -40,9 +45,9 @@ class Tee:
         """Set the form of the bytes that follow: events or one JSON value, and their encoding."""
         if is_stream:
             self._events = EventReader()
-        if encoding in PACKED:
-            self._unpacker = zlib.decompressobj(PACKED[encoding])
-        self._is_unreadable = encoding not in {*PACKED, b"", b"identity"}
+        if encoding in COMPRESSIONS:
+            self._unpacker = zlib.decompressobj(COMPRESSIONS[encoding])
+        self._is_unreadable = encoding not in {*COMPRESSIONS, b"", b"identity"}
 
     def add(self, chunk: bytes) -> None:
         """Put a chunk aside; read events once `ASIDE_BYTES` have come."""
@@ -56,12 +61,12 @@ class Tee:
         if self._is_unreadable or self._unpacker is None:
             return b"" if self._is_unreadable else chunk
         try:
-            data = self._unpacker.decompress(chunk, MOST_UNPACKED - self._unpacked)
+            data = self._unpacker.decompress(chunk, MAX_UNPACKED_BYTES - self._unpacked)
         except zlib.error:
             data = b""
             self._is_unreadable = True
         self._unpacked += len(data)
-        self._is_unreadable |= self._unpacked >= MOST_UNPACKED
+        self._is_unreadable |= self._unpacked >= MAX_UNPACKED_BYTES
         return data
 
     def _read(self, events: EventReader) -> None:
@@ -77,7 +82,7 @@ class Tee:
             return ChatAnswer(is_whole=True)
         if self._events is None:
             data, self._aside = b"".join(self._aside), []
-            return DIALECTS[self._language].fold(data)
+            return READERS[self._api].fold(data)
         self._read(self._events)
         for event in self._events.end():
             self._streamed.take(event)

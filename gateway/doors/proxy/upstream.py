@@ -13,6 +13,7 @@ import httpx2
 from gateway.doors.proxy.route import Header, Upstream
 
 CONNECTIONS = 512
+"""As many as the door accepts (`MAX_CONNECTIONS` of its server)."""
 STREAM = b"text/event-stream"
 
 Body: TypeAlias = bytes | AsyncIterator[bytes] | None
@@ -30,7 +31,7 @@ class Broken(Exception):
     """The upstream broke off."""
 
 
-class Answering:
+class UpstreamAnswer:
     """An answer whose head has come."""
 
     def __init__(self, response: httpx2.Response) -> None:
@@ -74,16 +75,16 @@ class Upstreams:
 
     def __init__(self) -> None:
         limits = httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=32)
-        self._here = httpx2.AsyncClient(trust_env=False, limits=limits)
-        self._away: httpx2.AsyncClient | None = None
+        self._local = httpx2.AsyncClient(trust_env=False, limits=limits)
+        self._remote: httpx2.AsyncClient | None = None
         self._limits = limits
 
     def _client(self, upstream: Upstream) -> httpx2.AsyncClient:
         if upstream.is_loopback:
-            return self._here
-        if self._away is None:
-            self._away = httpx2.AsyncClient(trust_env=True, limits=self._limits, verify=ssl.create_default_context())
-        return self._away
+            return self._local
+        if self._remote is None:
+            self._remote = httpx2.AsyncClient(trust_env=True, limits=self._limits, verify=ssl.create_default_context())
+        return self._remote
 
     async def send(
         self,
@@ -92,7 +93,7 @@ class Upstreams:
         url: str,
         headers: Sequence[Header],
         body: Body,
-    ) -> Answering:
+    ) -> UpstreamAnswer:
         """Send a request and return its answer once the head is there. Raises `Unreachable`, `TimedOut`, `Broken`."""
         settings = upstream.settings
         idle = settings.idle_timeout_ms / 1000
@@ -110,10 +111,10 @@ class Upstreams:
             raise TimedOut from None
         except httpx2.HTTPError:
             raise Broken from None
-        return Answering(response)
+        return UpstreamAnswer(response)
 
     async def close(self) -> None:
         """Close every connection."""
-        await self._here.aclose()
-        if self._away is not None:
-            await self._away.aclose()
+        await self._local.aclose()
+        if self._remote is not None:
+            await self._remote.aclose()

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from gateway.doors.inspect.forms import back_of
-from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, other_record, scope_of
+from gateway.doors.inspect.places import context_of, list_places, name_of, other_record, plan_reads, scope_of
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.views.memories import address_of
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
@@ -33,7 +33,7 @@ async def candidates(visit: Visit) -> Outcome:
         raise CallerError.at("$.status", "There is no such status")
     found: list[Candidate] = []
     is_cut = False
-    for call in await lookups(visit, await list_places(visit), visit.query.get("scope", "")):
+    for call in await plan_reads(visit, await list_places(visit), visit.query.get("scope", "")):
         page = await visit.ask(m.CANDIDATES_LIST, {"statuses": [status], "limit": PAGE, **call.params()})
         found += page.candidates
         is_cut = is_cut or page.next_cursor is not None

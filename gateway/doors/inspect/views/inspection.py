@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from gateway.doors.inspect.places import list_places, list_threads, lookups, name_of
+from gateway.doors.inspect.places import list_places, list_threads, name_of, plan_reads
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import GATES, LEFT_OUT
 from protocol import methods as m
 from protocol.errors import CallerError
 from protocol.passes import PassName
 
-MOST_CANDIDATES = 20
+MAX_HITS = 20
 PASS_MS = 60_000
 """The time for which a pass may run while the person waits."""
 
@@ -32,9 +32,9 @@ async def why(visit: Visit) -> Outcome:
     here = [f"workspace:{one.workspace_id}" for one in threads[:1]]
     here += [place.name for place in places if place.scope.kind == "workspace"]
     chosen = wanted or (here[0] if here else "user")
-    (call,) = await lookups(visit, places, chosen)
+    (call,) = await plan_reads(visit, places, chosen)
     explained = await visit.ask(m.MEMORY_EXPLAIN, {"query": question, "context": call.context})
-    asked = {"query": question, "context": call.context, "limit": MOST_CANDIDATES}
+    asked = {"query": question, "context": call.context, "limit": MAX_HITS}
     hits = (await visit.ask(m.MEMORY_SEARCH, asked)).hits
     values |= {
         "explained": explained,

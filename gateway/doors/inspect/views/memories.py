@@ -3,7 +3,16 @@
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from gateway.doors.inspect.places import context_of, list_places, lookups, name_of, other_record, reach_memory, scope_of
+from gateway.doors.inspect.places import (
+    PlacesRead,
+    context_of,
+    list_places,
+    name_of,
+    other_record,
+    plan_reads,
+    reach_memory,
+    scope_of,
+)
 from gateway.doors.inspect.rendering import SHOWN_CHARS, path_part
 from gateway.doors.inspect.visit import CATEGORIES, FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import GATES, STEPS, reason_of
@@ -16,9 +25,9 @@ from protocol.memory.reads import Hit
 from protocol.record import Kind, Record
 
 PAGE = 20
-MOST_FOUND = 40
-"""The most forgotten memories on a page."""
-LOOKED_PAGES = 5
+MAX_FORGOTTEN = 40
+"""The most forgotten memories on a page; those of one millisecond more."""
+MAX_CHANGE_PAGES = 5
 """Pages of changes that are read in each place for one page of forgotten memories."""
 STATUSES: tuple[str, ...] = ("active", "superseded", "archived", "expired", "deleted")
 STATUS_WORDS = {"active": "believed", "superseded": "replaced", "archived": "put aside", "deleted": "forgotten"}
@@ -39,7 +48,7 @@ async def memories(visit: Visit) -> Outcome:
     """List memories, or find them by words and meaning."""
     chosen = {name: visit.query[name].strip() for name in FILTERS if visit.query.get(name, "").strip()}
     places = await list_places(visit)
-    calls = await lookups(visit, places, chosen.get("scope", ""))
+    calls = await plan_reads(visit, places, chosen.get("scope", ""))
     values: dict[str, Any] = {
         "places": places,
         "chosen": chosen,
@@ -47,7 +56,7 @@ async def memories(visit: Visit) -> Outcome:
         "kinds": KINDS,
         "statuses": STATUSES,
         "status_words": STATUS_WORDS,
-        "once": visit.once(),
+        "once": visit.make_idempotency_key(),
         "next": None,
         "forgotten": None,
         "more": False,
@@ -59,7 +68,7 @@ async def memories(visit: Visit) -> Outcome:
     return FilledTemplate("memories.html", "Memories", values)
 
 
-async def _find_memories(visit: Visit, calls: list[Any], chosen: dict[str, str]) -> dict[str, Any]:
+async def _find_memories(visit: Visit, calls: list[PlacesRead], chosen: dict[str, str]) -> dict[str, Any]:
     """Return the template's values for memories that are not forgotten: `listed`, `next` (a query) and `more`."""
     asked: dict[str, Any] = {"limit": PAGE, "include_sensitive": True}
     asked |= {many: [chosen[one]] for one, many in (("category", "categories"), ("kind", "kinds")) if one in chosen}
@@ -90,20 +99,20 @@ def _of_hit(hit: Hit) -> Listed:
     return Listed(hit.record, name_of(hit.record.scope), hit.score, hit.snippet)
 
 
-async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
+async def _forgotten(visit: Visit, calls: list[PlacesRead]) -> dict[str, Any]:
     """Return the template's values for forgotten memories that can be restored: `forgotten`, newest first, and `next`.
 
     Places have no common cursor, so the next page begins at a time: this page shows none older than the time up to
     which every place was read.
     """
-    until = visit.query.get("until", "")
+    until = visit.whole_number("until")
     found: dict[str | None, MemoryChange] = {}
     reached = 0
     for call in calls:
         asked: dict[str, Any] = {"since_at": 0, "limit": 100} | call.params()
-        asked |= {"until_at": int(until)} if until.isascii() and until.isdigit() else {}
+        asked |= {"until_at": until} if until is not None else {}
         oldest = 0
-        for _ in range(LOOKED_PAGES):
+        for _ in range(MAX_CHANGE_PAGES):
             page = await visit.ask(m.MEMORY_CHANGES, asked)
             oldest = min((one.at for one in page.changes), default=0)
             for one in page.changes:
@@ -115,8 +124,8 @@ async def _forgotten(visit: Visit, calls: list[Any]) -> dict[str, Any]:
         else:
             reached = max(reached, oldest)
     newest = sorted(found.values(), key=lambda one: -one.at)
-    if len(newest) > MOST_FOUND:
-        reached = max(reached, newest[MOST_FOUND - 1].at)
+    if len(newest) > MAX_FORGOTTEN:
+        reached = max(reached, newest[MAX_FORGOTTEN - 1].at)
     shown = [(one, name_of(one.scope)) for one in newest if one.at >= reached]
     older = urlencode({"status": "deleted", "scope": visit.query.get("scope", ""), "until": reached})
     return {"forgotten": shown, "next": older if reached else None}

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from gateway.doors.inspect.forms import back_of
-from gateway.doors.inspect.places import Reached, look_up, name_of, reach_memory
+from gateway.doors.inspect.places import Reached, get_memory, name_of, reach_memory
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.views.memories import address_of, number_of
 from gateway.doors.inspect.views.today import bring_back
@@ -18,7 +18,7 @@ from protocol.errors import CallerError, Refused
 from protocol.memory.forgetting import Receipt
 from protocol.record import Record
 
-MOST_VERSIONS = 20
+MAX_VERSIONS = 20
 """The most later versions that are followed from a stale one."""
 
 
@@ -83,10 +83,10 @@ def _tags(text: str) -> list[str]:
 async def _newest(visit: Visit, reached: Reached) -> Record:
     """Return the present version of a record."""
     record = reached.record
-    for _ in range(MOST_VERSIONS):
+    for _ in range(MAX_VERSIONS):
         if record.superseded_by is None:
             break
-        later = (await look_up(visit, record.superseded_by, reached.context, include_deleted=True)).record
+        later = (await get_memory(visit, record.superseded_by, reached.context, include_deleted=True)).record
         if later is None:
             break
         record = later

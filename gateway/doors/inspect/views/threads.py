@@ -18,8 +18,8 @@ from protocol.gateway import HookRun
 PAGE = 20
 MESSAGE_CHARS = 1600
 """The most characters of a message in its conversation; the rest is on a page of its own."""
-MOST_RUNS = 100
-MOST_TEXTS = 20
+MAX_RUNS = 100
+MAX_TEXTS = 20
 """The most memories of a page that are shown in their words; others by their ids."""
 
 
@@ -123,7 +123,7 @@ async def _build_shown_turn(visit: Visit, turn_id: str, items: list[Item]) -> Sh
 
 async def _texts(visit: Visit, memory_ids: Sequence[str], context: Mapping[str, Any]) -> dict[str, ShownMemory]:
     """Return by id those of some memories that may be shown in words."""
-    wanted = list(dict.fromkeys(memory_ids))[:MOST_TEXTS]
+    wanted = list(dict.fromkeys(memory_ids))[:MAX_TEXTS]
     found = [await other_record(visit, memory_id, context) for memory_id in wanted]
     return {one.memory_id: ShownMemory(name_of(one.scope), one.content) for one in found if one is not None}
 
@@ -144,7 +144,7 @@ async def item(visit: Visit, turn_id: str, item_id: str) -> Outcome:
 async def turn(visit: Visit, turn_id: str) -> Outcome:
     """Show a turn: its hooks by phase with their times, its recall, and its tokens."""
     found = (await visit.ask(m.TURN_GET, {"turn_id": turn_id})).turn
-    runs = (await visit.ask(m.HOOKS_RUNS, {"turn_id": turn_id, "limit": MOST_RUNS})).runs
+    runs = (await visit.ask(m.HOOKS_RUNS, {"turn_id": turn_id, "limit": MAX_RUNS})).runs
     context = {"workspace_id": found.workspace_id, "thread_id": found.thread_id, "include_user": True}
     learned = None
     try:

@@ -6,7 +6,15 @@ from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from gateway.doors.inspect.places import Lookup, context_of, list_places, look_up, lookups, name_of, other_record
+from gateway.doors.inspect.places import (
+    PlacesRead,
+    context_of,
+    get_memory,
+    list_places,
+    name_of,
+    other_record,
+    plan_reads,
+)
 from gateway.doors.inspect.rendering import path_part
 from gateway.doors.inspect.visit import FilledTemplate, Moved, Outcome, PageNotice, Visit
 from gateway.doors.inspect.wording import DOORS, EVENTS, reason_of
@@ -17,9 +25,9 @@ from protocol.memory.changes import MemoryChange
 from protocol.record import Record
 
 PAGE = 20
-MOST_UNDONE = 200
+MAX_UNDONE = 200
 """Changes of one conversation in a place after which no further page is read."""
-MOST_LOOKED = 10
+MAX_CHANGE_PAGES = 10
 """Pages of changes that are read in each place for those of one conversation."""
 
 
@@ -74,8 +82,8 @@ async def today(visit: Visit) -> Outcome:
     until = end if before is None else min(end, before)
     wanted = visit.query.get("scope", "")
     places = await list_places(visit)
-    calls = await lookups(visit, places, wanted)
-    read = await _changes(visit, calls, until)
+    calls = await plan_reads(visit, places, wanted)
+    read = await _newest_changes(visit, calls, until)
     found = [one for one in read if one.at >= begin]
     page = _page_of(found)
     groups = await _groups(visit, page)
@@ -122,7 +130,7 @@ def _day_of(visit: Visit, wanted: str) -> date:
     return day
 
 
-async def _changes(visit: Visit, calls: Sequence[Lookup], until: int) -> list[MemoryChange]:
+async def _newest_changes(visit: Visit, calls: Sequence[PlacesRead], until: int) -> list[MemoryChange]:
     """Return the newest changes of the places before a moment, newest first, a few more than a page in each place.
 
     So the changes of a day come with the newest one of an earlier day, unless they fill the page.
@@ -182,7 +190,7 @@ async def _build_shown_change(visit: Visit, change: MemoryChange) -> ShownChange
 async def ask_undo_all(visit: Visit) -> Outcome:
     """Show the changes that would be undone, and ask."""
     day, thread_id = _day_of(visit, visit.query.get("day", "")), visit.query.get("thread", "")
-    found, is_cut = await _of_thread(visit, day, thread_id)
+    found, is_cut = await _changes_of_thread(visit, day, thread_id)
     return FilledTemplate(
         "undo_all.html",
         "Undo all from this conversation",
@@ -201,7 +209,7 @@ async def ask_undo_all(visit: Visit) -> Outcome:
 async def undo_all(visit: Visit) -> Outcome:
     """Undo the changes of a conversation in a day, the newest first."""
     day = _day_of(visit, visit.require_field("day"))
-    found, _ = await _of_thread(visit, day, visit.require_field("thread"))
+    found, _ = await _changes_of_thread(visit, day, visit.require_field("thread"))
     done, kept = 0, 0
     for change in found:
         try:
@@ -226,25 +234,25 @@ async def take_back(visit: Visit, change: MemoryChange) -> int:
 
 async def bring_back(visit: Visit, memory_id: str, context: dict[str, Any]) -> Record | None:
     """Restore a record that had been replaced; return it, also where it is believed already, else None."""
-    found = (await look_up(visit, memory_id, context)).record
+    found = (await get_memory(visit, memory_id, context)).record
     if found is not None and found.status == "superseded":
         return (await visit.ask(m.MEMORY_RESTORE, {"memory_id": memory_id, "context": context})).record
     return found if found is not None and found.status == "active" else None
 
 
-async def _of_thread(visit: Visit, day: date, thread_id: str) -> tuple[list[MemoryChange], bool]:
+async def _changes_of_thread(visit: Visit, day: date, thread_id: str) -> tuple[list[MemoryChange], bool]:
     """Return the undoable changes of a conversation in a day, newest first, and whether some were not looked at."""
     begin, end = visit.times.bounds(day)
     found: list[MemoryChange] = []
     is_cut = False
-    for call in await lookups(visit, await list_places(visit), ""):
+    for call in await plan_reads(visit, await list_places(visit), ""):
         cursor = None
-        for _ in range(MOST_LOOKED):
+        for _ in range(MAX_CHANGE_PAGES):
             asked = {"since_at": max(0, begin), "until_at": max(0, end), "limit": 100, "cursor": cursor} | call.params()
             page = await visit.ask(m.MEMORY_CHANGES, asked)
             found += [one for one in page.changes if one.origin.thread_id == thread_id and one.undo is not None]
             cursor = page.next_cursor
-            if cursor is None or len(found) >= MOST_UNDONE:
+            if cursor is None or len(found) >= MAX_UNDONE:
                 break
         is_cut = is_cut or cursor is not None
     return sorted(found, key=lambda one: -one.at), is_cut

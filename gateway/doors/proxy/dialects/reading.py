@@ -23,7 +23,7 @@ Form: TypeAlias = Literal[
 ]
 """The form of an inserted text: at a text's beginning or end, as a part of a list, a member, a message, a value."""
 
-PASSING = frozenset(
+UNSTABLE_MEMBERS = frozenset(
     {"cache_control", "id", "call_id", "tool_use_id", "status", "signature", "encrypted_content", "citations"}
 )
 """Members of messages that programs change between requests, so that digests leave them out."""
@@ -125,7 +125,7 @@ class AnswerReader(Protocol):
 
 _BLANKS = re.compile(rb"[\t-\r\x1c-\x20]*")
 """The ASCII characters that `str.strip` takes from the ends of a text."""
-_LOOKED_BYTES = 4096
+_SEARCHED_BYTES = 4096
 """Bytes of an end that are searched for blanks at once."""
 
 
@@ -153,7 +153,7 @@ class LongText:
         begin = _BLANKS.match(data)
         del data[: begin.end() if begin is not None else 0]
         while data:
-            tail = data[-_LOOKED_BYTES:].decode()
+            tail = data[-_SEARCHED_BYTES:].decode()
             kept = len(tail.rstrip())
             del data[len(data) - len(tail) + kept :]
             if kept:
@@ -186,17 +186,17 @@ def strip_wrappers(text: str, wrappers: Sequence[str]) -> str:
     return text
 
 
-def without_passing(value: Any) -> Any:
-    """Return a JSON value without the members of `PASSING`, at any depth."""
+def without_unstable(value: Any) -> Any:
+    """Return a JSON value without the members of `UNSTABLE_MEMBERS`, at any depth."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        return {name: without_passing(one) for name, one in table.items() if name not in PASSING}
-    return [without_passing(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {name: without_unstable(one) for name, one in table.items() if name not in UNSTABLE_MEMBERS}
+    return [without_unstable(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def digest_of_value(value: Any) -> bytes:
-    """Return the digest of a part that is no text, without the members of `PASSING`."""
-    return digest_of(encode_sorted(without_passing(value)))
+    """Return the digest of a part that is no text, without the members of `UNSTABLE_MEMBERS`."""
+    return digest_of(encode_sorted(without_unstable(value)))
 
 
 def value_at(body: bytes, span: slice) -> Any:
