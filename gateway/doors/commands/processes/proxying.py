@@ -26,8 +26,8 @@ class ProgramAddress(NamedTuple):
 
     base: str
     """The address above `/v1/…`."""
-    is_anthropic_away: bool
-    """The upstream of Anthropic's dialect is not Anthropic's own."""
+    is_anthropic_replaced: bool
+    """True where the upstream of Anthropic's dialect is another company's, or a program's of this machine."""
 
     @property
     def openai(self) -> str:
@@ -36,7 +36,7 @@ class ProgramAddress(NamedTuple):
 
 
 def _claude_code(at: ProgramAddress) -> list[str]:
-    more = ["export CLAUDE_CODE_ATTRIBUTION_HEADER=0"] if at.is_anthropic_away else []
+    more = ["export CLAUDE_CODE_ATTRIBUTION_HEADER=0"] if at.is_anthropic_replaced else []
     return [f"export ANTHROPIC_BASE_URL={at.base}", *more]
 
 
