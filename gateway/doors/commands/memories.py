@@ -193,8 +193,11 @@ def _list(given: argparse.Namespace) -> int:
             await door.hint_at(await _count_elsewhere(door, given), "memory", "memories")
         if given.sensitive or given.json:
             return result, 0
-        wider = params | {"include_sensitive": True, "limit": PAGE}
-        return result, sum(map(is_sensitive, (await door.call(m.MEMORY_LIST, wider)).records))
+        # among as many as are listed, at least a page: a home may have a hundred thousand
+        limit = limit_of(given)
+        most = max(PAGE, limit) if limit is not None else None
+        wider = await collect_pages(door, m.MEMORY_LIST, params | {"include_sensitive": True}, "records", most)
+        return result, sum(map(is_sensitive, wider.records))
 
     result, withheld = through_door(given, work)
     if given.json:
