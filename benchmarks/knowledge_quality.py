@@ -280,7 +280,7 @@ async def _drained(client: GatewayClient) -> None:
 def _pieces(database: Path, collection: str, root: Path) -> list[_Piece]:
     """Return the pieces of a collection as the gateway cut them, with the text that a model is given of each."""
     statement = (
-        "SELECT f.folder, f.name, k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind, k.from_line, k.to_line"
+        "SELECT f.folder, f.name, k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind, n.bytes, k.from_line, k.to_line"
         " FROM knowledge_file AS f JOIN collection AS c ON c.id = f.collection JOIN knowledge_content AS n ON n.id = f.content"
         " JOIN knowledge_chunk AS k ON k.content = n.id WHERE c.collection_id = ? AND n.kind <> 'pdf' AND k.terms IS NOT NULL"
     )

@@ -63,6 +63,7 @@ from retrieval.rows.embedding_cache import drop_left
 from retrieval.rows.links import count_edges, drop_place
 
 MOST_COLLECTIONS = 64
+"""The most collections of a home."""
 REMOVED_AT_ONCE = 200
 """Files that one transaction of a removal takes."""
 MEANT_AT_ONCE = 200
@@ -315,6 +316,7 @@ def build_rowless_collection(
 
 
 def _to_unscanned(known: KnownCollection) -> Collection:
+    """Return a collection without a row as the wire shows it: without files, never scanned."""
     return Collection(
         collection_id=known.collection_id,
         workspace_id=known.workspace_id or None,

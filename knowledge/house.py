@@ -43,12 +43,13 @@ from protocol.settings import KnowledgeSettings
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 POLLED_MS = MINUTE_MS
+"""The time between two scans of a collection that no watch reports on."""
 DEEP_PARTS = 6
 """Parts of a collection that a deep scan reads one after the other, within `deep_scan_hours` altogether."""
 
 
 class KnowledgeHouse:
-    """Everything that answers for files."""
+    """The parts that answer for files, and the work of a process that needs several of them."""
 
     def __init__(self, means: KnowledgeMeans) -> None:
         self._means = means

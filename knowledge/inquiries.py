@@ -49,6 +49,7 @@ from protocol.seams.safe_files import UnsafeFileError
 LAST = 2**62
 """A number above every row's: lists with the newest first begin below it."""
 MOST_MISSES = 20
+"""The most pieces that came near and were left out, of which an explanation tells."""
 GATES = ("collection", "file_state", "verified", "secret", "floor", "budget", "already_shown")
 """The gates that a piece passes on its way into an answer, in order. `floor` is that of recall in turns. `secret` stops
 no piece, as a credential is masked where it stands."""
@@ -146,7 +147,7 @@ class FileInquiries:
             return known, find_file(tx, known.id, path)
 
         known, file = await self._means.db.read(read)
-        skipped = await anyio.to_thread.run_sync(partial(self._why, known, path))
+        skipped = await anyio.to_thread.run_sync(partial(self._judge_path, known, path))
         is_indexed = file is not None and file.state in {"indexed", "partial"} and skipped is None
         reason = skipped.reason if skipped is not None else file.reason if file is not None else None
         if file is None and skipped is None:
@@ -158,7 +159,7 @@ class FileInquiries:
             rule=skipped.rule if skipped is not None else None,
         )
 
-    def _why(self, known: KnownCollection, path: str) -> LeftOut | None:
+    def _judge_path(self, known: KnownCollection, path: str) -> LeftOut | None:
         """Return the rule that leaves a path out at present; None where none does, or the folder cannot be read."""
         try:
             root = self._means.open_root(known.path)

@@ -1,6 +1,6 @@
 """Notices of changed files: at most one a second for a collection, with the counts of all changes since the last one.
 
-Rule 1: every change is counted: those within a second by the notice at its end.
+Rule 1: every change is counted: one within a second of a notice by the next notice, at the end of that second.
 """
 
 import time
@@ -14,6 +14,7 @@ from protocol.notifications import KnowledgeChanged
 from protocol.seams.ports import Notify, Spawn
 
 SECONDS = 1.0
+"""The least time between two notices about a collection."""
 COUNTED = ("added", "changed", "moved", "removed", "failed")
 
 
@@ -28,17 +29,17 @@ class ChangeNotices:
 
     def count(self, collection_id: str, counts: Mapping[str, int]) -> None:
         """Send the counts of a collection's changed files; within a second after a notice, add them to the next one."""
-        told = Counter({name: counts.get(name, 0) for name in COUNTED})
-        if not any(told.values()):
+        changed = Counter({name: counts.get(name, 0) for name in COUNTED})
+        if not any(changed.values()):
             return
         if collection_id in self._waiting:
-            self._waiting[collection_id] += told
+            self._waiting[collection_id] += changed
             return
         rest = self._sent.get(collection_id, 0.0) + SECONDS - time.monotonic()
         if rest <= 0 or collection_id not in self._sent:
-            self._send(collection_id, told)
+            self._send(collection_id, changed)
             return
-        self._waiting[collection_id] = told
+        self._waiting[collection_id] = changed
         self._spawn(partial(self._send_later, collection_id, rest), "knowledge_notice")
 
     async def _send_later(self, collection_id: str, rest: float) -> None:

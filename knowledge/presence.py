@@ -8,7 +8,7 @@ from protocol.seams.ports import Transact
 
 
 class Presence:
-    """The presence of collections in the home: `has_any` at all, `has_recalled` whose files are recalled in turns."""
+    """Two facts about the home: it has any collection, and it has one whose files are recalled in turns."""
 
     def __init__(self, db: Transact) -> None:
         self._db = db

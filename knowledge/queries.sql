@@ -478,14 +478,14 @@ SELECT max(id) FROM (SELECT id FROM knowledge_chunk WHERE id > :after ORDER BY i
 
 -- name: without_vector
 -- The next pieces that lack a vector of the space.
-SELECT k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind
+SELECT k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind, n.bytes
 FROM knowledge_chunk AS k JOIN knowledge_content AS n ON n.id = k.content
 WHERE n.is_meant = 1 AND k.terms IS NOT NULL AND k.index_state <> 'repair_needed' AND k.id > :after AND k.id <= :until
   AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = k.id AND space_id = :space) ORDER BY k.id LIMIT :limit
 
 -- name: pending_without_vector
 -- The newest pieces below a place, or above the newest that was met, that wait for a vector of the space that is searched.
-SELECT k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind
+SELECT k.id, k.content, k.from_byte, k.to_byte, k.headings, n.owner, n.sha256, n.encoding, n.hidden, n.kind, n.bytes
 FROM knowledge_chunk AS k INDEXED BY knowledge_chunk_awaiting_vector JOIN knowledge_content AS n ON n.id = k.content
 WHERE k.index_state = 'pending' AND (:after = 0 OR k.id < :after OR k.id > :newest)
   AND NOT EXISTS (SELECT 1 FROM knowledge_vec AS v WHERE v.chunk = k.id AND space_id = :space) ORDER BY k.id DESC LIMIT :limit

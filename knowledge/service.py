@@ -16,7 +16,7 @@ import anyio.to_thread
 from knowledge.ports import KnowledgeMeans
 from knowledge.presence import Presence
 from knowledge.turns.planning import propose_files
-from knowledge.turns.recall import recall_hooks
+from knowledge.turns.recall import list_recall_hooks
 from knowledge.turns.tools import KnowledgeTools
 from protocol import methods as m
 from protocol.errors import Unavailable
@@ -41,7 +41,7 @@ class KnowledgeService:
 
     @property
     def house(self) -> "KnowledgeHouse":
-        """The parts that answer, built once by the thread that needs them first."""
+        """Return the parts that answer, built once by the thread that needs them first."""
         with self._building:
             if self._house is None:
                 from knowledge.house import KnowledgeHouse  # noqa: PLC0415  # 7 % of a start
@@ -56,22 +56,24 @@ class KnowledgeService:
     def bindings(self) -> list[Bound]:
         """Return the methods of the wire that this house answers."""
         return [
-            self._bind(m.COLLECTIONS_ADD, lambda house: house.collections.add, while_on=True, refreshes=True),
+            self._bind(m.COLLECTIONS_ADD, lambda house: house.collections.add, needs_on=True, changes_presence=True),
             self._bind(m.COLLECTIONS_LIST, lambda house: house.collections.list),
             self._bind(m.COLLECTIONS_GET, lambda house: house.collections.get),
-            self._bind(m.COLLECTIONS_UPDATE, lambda house: house.collections.update, while_on=True, refreshes=True),
-            self._bind(m.COLLECTIONS_REMOVE, lambda house: house.collections.remove, refreshes=True),
-            self._bind(m.COLLECTIONS_SCAN, lambda house: house.collections.scan, while_on=True),
+            self._bind(
+                m.COLLECTIONS_UPDATE, lambda house: house.collections.update, needs_on=True, changes_presence=True
+            ),
+            self._bind(m.COLLECTIONS_REMOVE, lambda house: house.collections.remove, changes_presence=True),
+            self._bind(m.COLLECTIONS_SCAN, lambda house: house.collections.scan, needs_on=True),
             self._bind(m.KNOWLEDGE_ENTITIES, lambda house: house.graph.entities),
             self._bind(m.KNOWLEDGE_EDGES, lambda house: house.graph.edges),
             self._bind(m.KNOWLEDGE_FILES, lambda house: house.inquiries.files),
             self._bind(m.KNOWLEDGE_STATUS, lambda house: house.inquiries.status),
-            self._bind(m.KNOWLEDGE_RETRY, lambda house: house.inquiries.retry, while_on=True),
-            self._bind(m.KNOWLEDGE_EXPLAIN, lambda house: house.inquiries.explain, while_on=True),
+            self._bind(m.KNOWLEDGE_RETRY, lambda house: house.inquiries.retry, needs_on=True),
+            self._bind(m.KNOWLEDGE_EXPLAIN, lambda house: house.inquiries.explain, needs_on=True),
             self._bind(m.KNOWLEDGE_CHANGES, lambda house: house.inquiries.changes),
             self._bind(m.KNOWLEDGE_VERSIONS, lambda house: house.inquiries.versions),
-            self._bind(m.KNOWLEDGE_SEARCH, lambda house: house.searcher.search, while_on=True),
-            self._bind(m.KNOWLEDGE_READ, lambda house: house.places.read, while_on=True),
+            self._bind(m.KNOWLEDGE_SEARCH, lambda house: house.searcher.search, needs_on=True),
+            self._bind(m.KNOWLEDGE_READ, lambda house: house.places.read, needs_on=True),
         ]
 
     def _bind(
@@ -79,20 +81,20 @@ class KnowledgeService:
         method: Method[m.P, m.R],
         find: "Callable[[KnowledgeHouse], Callable[[m.P], Awaitable[m.R]]]",
         *,
-        while_on: bool = False,
-        refreshes: bool = False,
+        needs_on: bool = False,
+        changes_presence: bool = False,
     ) -> Bound:
         """Bind a method to the function of the house that `find` returns.
 
-        `while_on` refuses it while the house is switched off; `refreshes` says that it may change which collections
-        there are.
+        With `needs_on` it is refused while the house is switched off (`knowledge_disabled`); with `changes_presence`
+        the facts of `Presence` are read again after it.
         """
 
         async def call(params: m.P) -> m.R:
-            if while_on and not self._means.settings().enabled:
+            if needs_on and not self._means.settings().enabled:
                 raise Unavailable("knowledge_disabled")
             result = await find(await self._find_house())(params)
-            if refreshes:
+            if changes_presence:
                 await self.presence.refresh()
             return result
 
@@ -111,7 +113,9 @@ class KnowledgeService:
             call=self.tools.offer,
             enabled=offers_tools,
         )
-        recalls = recall_hooks(lambda: self.house.searcher, self._means.settings, lambda: self.presence.has_recalled)
+        recalls = list_recall_hooks(
+            lambda: self.house.searcher, self._means.settings, lambda: self.presence.has_recalled
+        )
         return [*recalls, bundle]
 
     def plan(self, text: str, context: TurnContext) -> tuple[FilesPlan, list[str]]:
@@ -145,15 +149,15 @@ class KnowledgeService:
 
     async def queue_all(self) -> int:
         """Have every file of every collection read again; return the number of collections."""
-        return await self.house.queue_all()
+        return await (await self._find_house()).queue_all()
 
     async def scan(self, handle: JobHandle) -> None:
         """Handle a `scan` job."""
-        await self.house.scanner.scan(handle)
+        await (await self._find_house()).scanner.scan(handle)
 
     async def read_files(self, handle: JobHandle) -> None:
         """Handle a `read` job."""
-        await self.house.reader.read(handle)
+        await (await self._find_house()).reader.read(handle)
 
     async def fill_vectors(self, handle: JobHandle | None = None) -> None:
         """Make the missing vectors of pieces of files. This handles `embed` jobs."""

@@ -28,14 +28,14 @@ PEM_CHARS = 16_384
 MIN_ENTROPY = 2.9
 """Bits a character: random letters and digits of 12 have 3.1 or more in 99 of 100 cases, words and counters less."""
 MIN_ISSUED = 2.3
-"""Bits a character of the poorest key that is no row of one letter."""
+"""Bits a character: with less, a text in a key's form is a row of few letters."""
 MIN_JAGGED = 0.2
 """Changes of kind (small, capital, digit) for a character: random text has 0.3 to 0.5, names of things in code 0 to
 0.15."""
 PATH_CHARS = 256
-"""A path before a name is looked for so far back."""
+"""The most characters of a path that are read before a name."""
 MIN_RUN = 10
-"""A random value has letters and digits in a row; what hyphens and dots cut shorter is a name, a version, a date."""
+"""The fewest letters and digits in a row of a random value; hyphens and dots cut names, versions and dates shorter."""
 
 
 class RuleMatch(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class RuleMatch(msgspec.Struct, frozen=True):
         return self.lowered[self.begin : self.start]
 
     @property
-    def quoted(self) -> bool:
+    def is_quoted(self) -> bool:
         """Return whether the value stands between quotes."""
         return self.start > 0 and self.text[self.start - 1] in "\"'`" and self.text[self.end : self.end + 1] in "\"'`"
 
@@ -118,9 +118,9 @@ _NOT_A_KEY = Pattern(
 """Names of things that may be shown."""
 _JOINED_WORD = compile_late(r"(?:^|[-_.])[^\W\d_]+(?=[-_.]|$)")
 JOINED_WORDS = 4
-"""So many words with signs between them are a phrase to log in with."""
+"""The fewest words with signs between them that are a phrase to log in with."""
 MIN_MIXED = 0.1
-"""Less jagged than this is a name with a number at its end: `APP_TOKEN_V2`."""
+"""The least jaggedness of an assigned key; less has a name with a number at its end, such as `APP_TOKEN_V2`."""
 
 
 def entropy(text: str) -> float:
@@ -129,6 +129,7 @@ def entropy(text: str) -> float:
 
 
 def _kind(char: str) -> int:
+    """Return 1 for a digit, 2 for a small letter, 3 for a capital, 0 for another character."""
     return 1 if char.isdigit() else 2 if char.islower() else 3 if char.isupper() else 0
 
 
@@ -192,15 +193,15 @@ def genuine(found: RuleMatch) -> Range | None:
     Return None for what documentation writes in its place: `ghp_xxxx`, `sk_live_your_key_here`.
     """
     value = found.value
-    coined = any(c.isdigit() for c in value) or (value != value.lower() and value != value.upper())
+    is_mixed = any(c.isdigit() for c in value) or (value != value.lower() and value != value.upper())
     return (
         (found.start, found.end)
-        if coined and not _BLANK.occurs(value.lower()) and entropy(value) > MIN_ISSUED
+        if is_mixed and not _BLANK.occurs(value.lower()) and entropy(value) > MIN_ISSUED
         else None
     )
 
 
-def issued(found: RuleMatch) -> Range | None:
+def issued_key(found: RuleMatch) -> Range | None:
     """Return the range of a key of capitals and digits after a vendor's own letters; None for any other."""
     is_blank = _BLANK.occurs(found.value.lower()) or entropy(found.value) < MIN_ISSUED
     return None if is_blank else (found.start, found.end)
@@ -255,8 +256,8 @@ def pair_in_base64(found: RuleMatch) -> Range | None:
     except (binascii.Error, UnicodeDecodeError):
         return None
     user, colon, password = pair.partition(":")
-    known = bool(colon) and pair.isprintable() and not _PLACEHOLDER.occurs(password.lower())
-    return (found.start, found.end) if known and (user or password) else None
+    is_pair = bool(colon) and pair.isprintable() and not _PLACEHOLDER.occurs(password.lower())
+    return (found.start, found.end) if is_pair and (user or password) else None
 
 
 def quoted_password(found: RuleMatch) -> Range | None:
@@ -280,7 +281,7 @@ _ROOT = compile_late(r"[@\"'`(\[<]*(?:[~.]{0,2}|[A-Za-z]:)/")
 
 
 def _names_file(found: RuleMatch) -> bool:
-    """Return whether the name ends a path: the next word is not what `/etc/passwd` says."""
+    """Return whether the name for a password ends a path, as in `/etc/passwd`: then no password follows."""
     above = found.text[max(0, found.begin - PATH_CHARS) : found.begin]
     return above.endswith("/") and _ROOT.match(above.split()[-1]) is not None
 
@@ -292,12 +293,12 @@ def bare_password(found: RuleMatch) -> Range | None:
 
 
 MOST_OF_NAME = 8
-"""A word with a digit that is no longer names a thing; a mark behind it is its sentence's."""
+"""The most characters of a word with a digit that may name a thing; a question mark behind it ends its sentence."""
 _JOINED = compile_late(r"[^\W\d_]{3,40}\d{1,8}[^\W\d_]{3,40}")
 """Two words with a number between them: no name of a thing is written so."""
 
 
-def strange(found: RuleMatch) -> Range | None:
+def strange_password(found: RuleMatch) -> Range | None:
     """Return the range of a value that is mixed as passwords are; None for any other.
 
     It stands somewhere after a name for a password. It has three kinds of characters, or two mixed as by chance.
@@ -312,9 +313,8 @@ def strange(found: RuleMatch) -> Range | None:
     kinds = {_kind(c) for c in value} | ({4} if any(c.isalpha() and ord(c) > 127 for c in value) else set[int]())
     if not kinds & {2, 3, 4} or ("/" in value and value == value.lower()):  # no letter; a path
         return None
-    mixed = len(kinds - {4}) >= 3 or (len(kinds) == 2 and 1 in kinds and jaggedness(value) >= MIN_JAGGED)
-    mixed = mixed or _JOINED.fullmatch(value) is not None
-    return (start, end) if mixed else None
+    is_mixed = len(kinds - {4}) >= 3 or (len(kinds) == 2 and 1 in kinds and jaggedness(value) >= MIN_JAGGED)
+    return (start, end) if is_mixed or _JOINED.fullmatch(value) is not None else None
 
 
 _ADJECTIVE = Pattern(r"(?:ed|ing|[ai]ble|ful|ous|ive|less|ly|ent|ant|al|ic|est)$")
@@ -332,7 +332,7 @@ def worded_password(found: RuleMatch) -> Range | None:
     return None if _ADJECTIVE.occurs(value) else (start, end)
 
 
-def literal(found: RuleMatch) -> Range | None:
+def literal_value(found: RuleMatch) -> Range | None:
     """Return the range of a value that a command or a file of settings takes as it stands.
 
     Return None for a variable or a placeholder.
@@ -344,12 +344,12 @@ def literal(found: RuleMatch) -> Range | None:
     )
 
 
-def element(found: RuleMatch) -> Range | None:
+def element_password(found: RuleMatch) -> Range | None:
     """Return the range of the content of a document's element that is named for a password.
 
     Return None if the content is no password.
     """
-    return (found.start, found.end) if _is_mixed(found.value) and literal(found) else None
+    return (found.start, found.end) if _is_mixed(found.value) and literal_value(found) else None
 
 
 def assigned_password(found: RuleMatch) -> Range | None:
@@ -357,7 +357,7 @@ def assigned_password(found: RuleMatch) -> Range | None:
 
     It is a literal in quotes, or a value that is no expression; None for any other.
     """
-    if found.quoted:
+    if found.is_quoted:
         return quoted_password(found)
     return None if found.text[found.end : found.end + 1] in set("([") else stated_password(found)
 

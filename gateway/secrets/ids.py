@@ -19,7 +19,7 @@ from gateway.secrets.tables import any_word
 from promt.patterns import compile_late
 
 NAMED_CHARS = 48
-"""A number is named in the same breath."""
+"""The most characters between a number and its name."""
 
 
 def _build_pattern(name: str) -> Pattern:
@@ -43,7 +43,7 @@ def _is_day(year: int, month: int, day: int) -> bool:
     return True
 
 
-def _german(d: str) -> bool:
+def _is_german(d: str) -> bool:
     """Return whether the digits are a German tax id.
 
     Of the first ten digits one stands two or three times, the others once at most. The last is ISO 7064's check digit.
@@ -55,7 +55,7 @@ def _german(d: str) -> bool:
     return d[0] != "0" and counts[-1] in {2, 3} and counts[-2] == 1 and (11 - product) % 10 == int(d[10])
 
 
-def _french(d: str) -> bool:
+def _is_french(d: str) -> bool:
     """Return whether the characters are a French number of social security.
 
     They state sex, year, month, place and order of birth, and the remainder to 97; Corsica's departments have a letter.
@@ -67,34 +67,37 @@ def _french(d: str) -> bool:
     return d[0] in "123478" and (1 <= month <= 12 or 20 <= month <= 42) and 97 - int(body) % 97 == int(d[13:])
 
 
-def _polish(d: str) -> bool:
+def _is_polish(d: str) -> bool:
     century = {0: 1900, 1: 2000, 2: 2100, 3: 2200, 4: 1800}[int(d[2]) // 2]
     is_born = _is_day(century + int(d[:2]), int(d[2:4]) % 20, int(d[4:6]))
     return is_born and -_sum(d, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3)) % 10 == int(d[10])
 
 
-def _snils(d: str) -> bool:
+def _is_snils(d: str) -> bool:
+    """Return whether the digits are a Russian number of social insurance; the first ones have no check digits."""
     return d[:9] > "001001998" and _sum(d, range(9, 0, -1)) % 101 % 100 == int(d[9:])
 
 
-def _inn(d: str) -> bool:
+def _is_inn(d: str) -> bool:
+    """Return whether the digits are a Russian tax number: of a company with ten, of a person with twelve digits."""
     long = (3, 7, 2, 4, 10, 3, 5, 9, 4, 6, 8)
     if len(d) == 10:
         return _sum(d, long[2:]) % 11 % 10 == int(d[9])
     return _sum(d, long[1:]) % 11 % 10 == int(d[10]) and _sum(d, long) % 11 % 10 == int(d[11])
 
 
-def _brazilian(d: str) -> bool:
+def _is_brazilian(d: str) -> bool:
     first, second = _sum(d, range(10, 1, -1)) * 10 % 11 % 10, _sum(d, range(11, 1, -1)) * 10 % 11 % 10
     return len(set(d)) > 1 and (first, second) == (int(d[9]), int(d[10]))
 
 
-def _chinese(d: str) -> bool:
+def _is_chinese(d: str) -> bool:
     weights = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
     is_born = "1850" < d[6:10] < "2100" and _is_day(int(d[6:10]), int(d[10:12]), int(d[12:14]))
     return "11" <= d[:2] <= "82" and is_born and "10X98765432"[_sum(d, weights) % 11] == d[17].upper()
 
 
+# Verhoeff's tables: the product in the dihedral group of order ten, and the digit by its place and value.
 _DIHEDRAL = (
     "0123456789",
     "1234067895",
@@ -119,7 +122,7 @@ _SHUFFLES = (
 )
 
 
-def _indian(d: str) -> bool:
+def _is_indian(d: str) -> bool:
     """Return whether the digits are an Aadhaar number: Verhoeff's check, and a first digit of two or more."""
     check = 0
     for place, digit in enumerate(reversed(d)):
@@ -127,12 +130,12 @@ def _indian(d: str) -> bool:
     return d[0] in "23456789" and check == 0 and len(set(d)) > 2
 
 
-def _japanese(d: str) -> bool:
+def _is_japanese(d: str) -> bool:
     rest = _sum(d, (6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)) % 11
     return len(set(d)) > 2 and (0 if rest <= 1 else 11 - rest) == int(d[11])
 
 
-def _turkish(d: str) -> bool:
+def _is_turkish(d: str) -> bool:
     tenth = (7 * sum(map(int, d[0:9:2])) - sum(map(int, d[1:8:2]))) % 10
     return d[0] != "0" and tenth == int(d[9]) and sum(map(int, d[:10])) % 10 == int(d[10])
 
@@ -155,15 +158,15 @@ class _Id(msgspec.Struct, frozen=True):
 
 _SPACED_4 = Pattern(r"^[0-9]{4}([ -])[0-9]{4}[ -][0-9]{4}$")
 _IDS = (
-    _Id(11, Pattern(r"^[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}$"), _german, _build_pattern("of_german")),
-    _Id(11, Pattern(r"^$"), _polish, _build_pattern("of_polish")),
-    _Id(11, Pattern(r"^[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}$"), _snils, _build_pattern("of_snils")),
-    _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _brazilian, _build_pattern("of_brazilian")),
-    _Id(12, Pattern(r"^$"), _inn, _build_pattern("of_inn")),
-    _Id(10, Pattern(r"^$"), _inn, _build_pattern("of_inn"), "name"),
-    _Id(11, Pattern(r"^$"), _turkish, _build_pattern("of_turkish"), "name"),
-    _Id(12, _SPACED_4, _indian, _build_pattern("of_indian"), "groups"),
-    _Id(12, _SPACED_4, _japanese, _build_pattern("of_japanese"), "groups"),
+    _Id(11, Pattern(r"^[0-9]{2} [0-9]{3} [0-9]{3} [0-9]{3}$"), _is_german, _build_pattern("of_german")),
+    _Id(11, Pattern(r"^$"), _is_polish, _build_pattern("of_polish")),
+    _Id(11, Pattern(r"^[0-9]{3}-[0-9]{3}-[0-9]{3}[ -][0-9]{2}$"), _is_snils, _build_pattern("of_snils")),
+    _Id(11, Pattern(r"^[0-9]{3}\.[0-9]{3}\.[0-9]{3}[-/.][0-9]{2}$"), _is_brazilian, _build_pattern("of_brazilian")),
+    _Id(12, Pattern(r"^$"), _is_inn, _build_pattern("of_inn")),
+    _Id(10, Pattern(r"^$"), _is_inn, _build_pattern("of_inn"), "name"),
+    _Id(11, Pattern(r"^$"), _is_turkish, _build_pattern("of_turkish"), "name"),
+    _Id(12, _SPACED_4, _is_indian, _build_pattern("of_indian"), "groups"),
+    _Id(12, _SPACED_4, _is_japanese, _build_pattern("of_japanese"), "groups"),
     _Id(9, Pattern(r"^[0-9]{3}-[0-9]{2}-[0-9]{4}$"), is_american, _build_pattern("of_american"), "name"),
 )
 _PHONE = Pattern("^(?:[78]9[0-9]{9}|1[2-9][0-9]{9})$")
@@ -214,8 +217,8 @@ def national_number(found: RuleMatch) -> Range | None:
         is_grouped = row.groups.occurs(found.value)
         if not (is_grouped or found.value.isdecimal() or is_named):
             continue  # grouped as no number of this country is
-        speaks = is_named or (row.needs != "name" and (is_grouped or (not row.needs or _ANY_PERSON.occurs(near))))
-        if speaks and (is_named or is_plain):
+        has_witness = is_named or (row.needs != "name" and (is_grouped or not row.needs or _ANY_PERSON.occurs(near)))
+        if has_witness and (is_named or is_plain):
             return found.start, found.end
     return None
 
@@ -223,12 +226,12 @@ def national_number(found: RuleMatch) -> Range | None:
 def french_number(found: RuleMatch) -> Range | None:
     """Return the range of a French number such as `1 85 05 78 006 084 91`, with or without blanks; None for others."""
     compact = re.sub(r"[ .-]", "", found.value).upper()
-    return _unless_other(found) if len(compact) == 15 and _french(compact) else None
+    return _unless_other(found) if len(compact) == 15 and _is_french(compact) else None
 
 
 def chinese_number(found: RuleMatch) -> Range | None:
     """Return the range of a Chinese number: eighteen characters with a place, a day and a check digit."""
-    return _unless_other(found) if _chinese(found.value) else None
+    return _unless_other(found) if _is_chinese(found.value) else None
 
 
 def spanish_number(found: RuleMatch) -> Range | None:
@@ -247,9 +250,10 @@ def spanish_number(found: RuleMatch) -> Range | None:
 
 
 MIN_FIGURES = 3
+"""The fewest digits of an Italian code whose other digits are written as letters."""
 _ODD = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23)
-
-
+"""The value of a letter or digit at an odd place of an Italian code, as its law lists them; at an even place it is the
+letter's or digit's own number."""
 _SMALL_WORD = compile_late(r"^[a-z]+ +")
 MIN_NAMED = 6
 MAX_NAMED = 12
@@ -286,12 +290,13 @@ def british_number(found: RuleMatch) -> Range | None:
     Its form, pairs of letters that were never given out, and a name for it nearby decide.
     """
     pair = found.value[:2].upper()
-    given = (
+    is_given_out = (
         pair[0] not in "DFIQUV" and pair[1] not in "DFIOQUV" and pair not in {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
     )
-    return (found.start, found.end) if given and _NINO_WORDS.occurs(around(found)) else None
+    return (found.start, found.end) if is_given_out and _NINO_WORDS.occurs(around(found)) else None
 
 
 def _unless_other(found: RuleMatch) -> Range | None:
+    """Return the range of the match, or None where the text gives the number to another thing than a person."""
     is_plain = stands_alone(found, found.end) and not is_named_otherwise(found)
     return (found.start, found.end) if is_plain or _ANY_PERSON.occurs(around(found)) else None

@@ -35,6 +35,7 @@ _TRIVIAL = frozenset(
     ["0000", "1111", "1234", "12345", "123456", "1234567", "12345678", "4321", "9999", "000000", "111111"]
 )
 """Codes that people name when they speak of codes."""
+# The lists of `tables.NAMES`.
 _PINS = Pattern(partial(pattern_of, "pins"))
 _CODES = Pattern(partial(pattern_of, "codes"))
 _LOCKS = Pattern(partial(pattern_of, "locks"))
@@ -42,7 +43,9 @@ _GUARDED = Pattern(partial(pattern_of, "guarded"))
 _GIVEN = Pattern(
     lambda: rf"(?:{find_parts()['is']}|'s |(?:{pattern_of('gives')})[ \t:]{{1,2}}(?:[a-z]{{2,3}} )?)[\"'`]?$"
 )
+"""The end of a text that gives what follows as a value."""
 _BESIDE = Pattern(lambda: rf"(?:{pattern_of('locks')})[ \t,]{{1,2}}$")
+"""The end of a text that names a lock just before what follows."""
 _SIGNED = Pattern(r"[:=][ \t]{0,3}[\"'`]?$")
 _TIME = compile_late(r"0[0-9][0-5][0-9]")
 _GROUPED = compile_late(r"[0-9]+(?:[ -][0-9]+)+")
@@ -71,6 +74,7 @@ def opening_number(found: RuleMatch) -> Range | None:
     names_code = names_pin or _CODES.occurs(near)
     names_lock = _LOCKS.occurs(f"{before} \x00 {after}")
     is_guarded = names_lock or _GUARDED.occurs(f"{before} \x00 {after}")
+    # the sentence names such a number, or the thing that it opens and a word for a code
     is_sure = names_pin or (is_guarded and (names_code or found.value[-1] in "#*"))
     if not (is_sure or names_lock):
         return None
@@ -79,8 +83,9 @@ def opening_number(found: RuleMatch) -> Range | None:
     is_spelled = _SPELLED.fullmatch(found.value) is not None
     is_time = _TIME.fullmatch(digits) is not None
     is_odd = not (found.value.isdecimal() or is_grouped) or (digits[0] == "0" and not is_time)
+    # the number stands as a value, of whatever; and it stands as the value of the code that the sentence names
     is_given = _GIVEN.occurs(before) or (names_lock and (is_odd or _BESIDE.occurs(before)))
-    is_told = (is_given and is_sure) or _PINS.occurs(before[-BESIDE_CHARS:])
+    is_its_value = (is_given and is_sure) or _PINS.occurs(before[-BESIDE_CHARS:])
     reasons_against = (
         digits in _TRIVIAL,
         # The number of another thing.
@@ -88,11 +93,11 @@ def opening_number(found: RuleMatch) -> Range | None:
         # A postal code.
         names_code and not names_lock and _POSTAL.fullmatch(found.value) and not _GUARDED.occurs(near),
         # A year.
-        _YEAR.fullmatch(digits) and not (is_told or (is_given and _SIGNED.occurs(before))),
+        _YEAR.fullmatch(digits) and not (is_its_value or (is_given and _SIGNED.occurs(before))),
         # A time.
         is_time and not (names_code or is_given),
         # A quantity.
-        not is_told and _counts(digits, after),
+        not is_its_value and _counts(digits, after),
         # Beside a lock alone: a number that is not given as a value, that is long, or that has groups.
         not is_sure and (not is_given or len(digits) > MOST_DIGITS or (is_grouped and not is_spelled)),
     )
@@ -106,13 +111,15 @@ def guarding_token(found: RuleMatch) -> Range | None:
     """
     value = found.value.rstrip(".,;:?)")
     inside = value[1:-1]
-    made_up = any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and not _SIGNS.isdisjoint(inside)
+    is_made_up = any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and not _SIGNS.isdisjoint(inside)
     is_cased = value not in {value.lower(), value.upper()} and any(c.isdigit() for c in value)
-    if len(value) < MIN_TOKEN or not (made_up or ("_" in inside and is_cased)) or _NO_TOKEN.occurs(value.lower()):
+    if len(value) < MIN_TOKEN or not (is_made_up or ("_" in inside and is_cased)) or _NO_TOKEN.occurs(value.lower()):
         return None
     before = _before(found)
     is_code = _PINS.occurs(before) or _CODES.occurs(before)
-    is_named = is_code or ((made_up or len(value) >= MIN_NAME) and (_LOCKS.occurs(before) or _GUARDED.occurs(before)))
+    is_named = is_code or (
+        (is_made_up or len(value) >= MIN_NAME) and (_LOCKS.occurs(before) or _GUARDED.occurs(before))
+    )
     return (found.start, found.start + len(value)) if is_named and not NOT_ITSELF.occurs(before) else None
 
 
@@ -131,7 +138,7 @@ def _before(found: RuleMatch) -> str:
 
 
 def _counts(digits: str, after: str) -> bool:
-    """Return whether the next word may be what a number counts."""
+    """Return whether the word that begins `after` may be what the number counts."""
     word = _NEXT.match(after)
     if word is None or digits[0] == "0" or (len(digits) >= ODD_DIGITS and not digits.endswith("00")):
         return False

@@ -50,8 +50,8 @@ def base58_checked(found: RuleMatch) -> Range | None:
     for c in found.value:
         number = number * 58 + "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".index(c)
     raw = number.to_bytes((number.bit_length() + 7) // 8, "big")
-    checked = hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
-    return (found.start, found.end) if checked or is_jagged(found.value) else None
+    has_checksum = hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
+    return (found.start, found.end) if has_checksum or is_jagged(found.value) else None
 
 
 def named_wallet(found: RuleMatch) -> Range | None:
@@ -61,9 +61,11 @@ def named_wallet(found: RuleMatch) -> Range | None:
 
 
 def pin(found: RuleMatch) -> Range | None:
-    """Return the range of digits that are given as the pin itself, not as a number about it; None for those."""
-    other = NOT_ITSELF.occurs(found.lead) or _NOT_A_LOCK.occurs(found.lowered[max(0, found.begin - 12) : found.start])
-    return None if other else (found.start, found.end)
+    """Return the range of digits that are the pin itself; None for those about it, such as its length."""
+    is_other = NOT_ITSELF.occurs(found.lead) or _NOT_A_LOCK.occurs(
+        found.lowered[max(0, found.begin - 12) : found.start]
+    )
+    return None if is_other else (found.start, found.end)
 
 
 _CODE_WORDS = Pattern(partial(any_word, "sent_code"))
@@ -81,9 +83,9 @@ def one_time_code(found: RuleMatch) -> Range | None:
 def base32_seed(found: RuleMatch) -> Range | None:
     """Return the range of base32 as an authenticator shows it: of one case, and mixed as chance mixes it."""
     value = found.value.replace(" ", "").replace("-", "")
-    one_case = value in (value.upper(), value.lower())
-    random = len(value) >= 16 and one_case and any(c.isdigit() for c in value) and entropy(value) >= MIN_ENTROPY
-    return (found.start, found.end) if random else None
+    has_one_case = value in (value.upper(), value.lower())
+    is_random = len(value) >= 16 and has_one_case and any(c.isdigit() for c in value) and entropy(value) >= MIN_ENTROPY
+    return (found.start, found.end) if is_random else None
 
 
 def backup_codes(found: RuleMatch) -> Range | None:

@@ -3,7 +3,7 @@
 Rule 1: what cannot be seen does not hide a secret: compatibility forms, invisible characters, line breaks, quotes
 joined by a plus, escapes, letters set apart, base64 and hex are undone. Each span is one of the original text.
 Rule 2: one pass finds the hints that match, and only their rules run. Most messages cost no more than that pass.
-Rule 3: it knows no store and no log; it never keeps a value.
+Rule 3: a scan writes nothing, neither to a store nor to a log, and keeps no value.
 """
 
 # ruff: noqa: RUF001  (look-alikes of quotes and dashes are what is undone here)
@@ -37,12 +37,13 @@ MAX_BEFORE_BREAK = 12
 """A line that goes on ends in a quote, a plus, a backslash, some blanks."""
 _ESCAPE = compile_late(r"%([0-9A-Fa-f]{2})|\\x([0-9A-Fa-f]{2})|\\u00([0-9A-Fa-f]{2})|&#x([0-9A-Fa-f]{2});")
 _ALIKE = re.compile(rb"([\x01-\x0a])\1+")
-"""Among the lengths of words, those of as many letters as the one before, up to ten."""
-_MOST_OF_TOKEN = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
-"""The most groups of a size that are not yet a token: with one more, which may be shorter, they may be one."""
+"""Two words or more of one length, at most ten, in the bytes of words' lengths."""
+_TOO_FEW_GROUPS = {1: 9, **{size: max(2, 12 // size) for size in range(2, 11)}}
+"""The most groups that are too few for a token, by their size: a token has more than about twelve characters."""
 _WORDS = re.compile(rb"[\x03-\x08]{12}")
+"""Twelve words of three to eight letters, as the words of a wallet are, in the bytes of words' lengths."""
 MIN_LISTED = 11
-"""Ends of lines in a list of twelve words."""
+"""The ends of lines in a list of twelve words, one a line."""
 _UNSEEN = compile_late(r"[^ -~]+")
 _PACKED = compile_late(r"(?<![0-9A-Za-z+/])([0-9A-Fa-f]{32,4096})(?![0-9A-Za-z+/=])|([A-Za-z0-9+/_-]{24,4096}={0,2})")
 _PACKED_SEEN = Pattern(r"[A-Za-z0-9+/_-]{24}")
@@ -62,19 +63,18 @@ Edit: TypeAlias = tuple[int, int, str]
 
 
 _Words: TypeAlias = tuple[bool, list[int], bytes]
-"""True where a typewriter has every character of a text, and the lengths of its words: as they are, and up to what a
-byte holds."""
+"""True where a text is printable ASCII, and the lengths of its words: as they are, and as bytes, each at most 255."""
 
 
-class _Reading(dict[int, str]):
+class _Appearances(dict[int, str]):
     """`str.translate`'s table, filled as characters are met: what a reader makes of each."""
 
     def __missing__(self, point: int) -> str:
-        self[point] = read = _read(chr(point))
+        self[point] = read = _normalize(chr(point))
         return read
 
 
-def _read(char: str) -> str:
+def _normalize(char: str) -> str:
     if char in _QUOTES_AND_DASHES:
         return _QUOTES_AND_DASHES[char]
     if char in "\t\n\r":
@@ -85,7 +85,7 @@ def _read(char: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFC", bare) if not "\ufe00" <= c <= "\ufe0f")
 
 
-_READING = _Reading()
+_APPEARANCES = _Appearances()
 
 
 class _View:
@@ -125,10 +125,10 @@ class _View:
             pieces += (self.text[last:start], new)
             done.append((start, end, new))
             last = end
-        return _Edited("".join(pieces) + self.text[last:], self, done) if done else None
+        return _EditedView("".join(pieces) + self.text[last:], self, done) if done else None
 
 
-class _Read(_View):
+class _NormalizedView(_View):
     """A text as a reader sees it.
 
     Each of its characters stands for one of the source's; a character of the source may stand for some or none.
@@ -140,13 +140,13 @@ class _Read(_View):
 
     @cached_property
     def _origins(self) -> Sequence[int]:
-        return [i for i, char in enumerate(self._source) for _ in _READING[ord(char)]]
+        return [i for i, char in enumerate(self._source) for _ in _APPEARANCES[ord(char)]]
 
     def original(self, start: int, end: int) -> Range:
         return self._origins[start], self._origins[end - 1] + 1
 
 
-class _Edited(_View):
+class _EditedView(_View):
     """Another view with parts cut out or replaced by one character."""
 
     def __init__(self, text: str, base: _View, edits: Sequence[Edit]) -> None:
@@ -171,13 +171,13 @@ class _Edited(_View):
 
 def _build_view(text: str) -> _View:
     plain = _PLAIN_ASCII.fullmatch(text) is not None
-    read = text if plain else text.translate(_READING)
+    read = text if plain else text.translate(_APPEARANCES)
     if "[secret:" in read:
         read = _MARKER.sub(lambda m: _BARRIER * len(m[0]) if m[1] in find_kinds() else m[0], read)
-    return _View(read) if plain else _Read(read, text)
+    return _View(read) if plain else _NormalizedView(read, text)
 
 
-def _joints(view: _View) -> Iterator[Edit]:
+def _find_joints(view: _View) -> Iterator[Edit]:
     """Yield the cut of each line's end, or programmer's plus, that divides the parts of a token."""
     text = view.text
     if "\n" in text or "+" in text:
@@ -191,7 +191,7 @@ def _joints(view: _View) -> Iterator[Edit]:
             yield start, (last := m.end()), ""
 
 
-def _escapes(view: _View) -> Iterator[Edit]:
+def _find_escapes(view: _View) -> Iterator[Edit]:
     text = view.text
     if "%" in text or "\\" in text or "&#x" in text:
         for m in _ESCAPE.finditer(text):
@@ -199,15 +199,16 @@ def _escapes(view: _View) -> Iterator[Edit]:
                 yield *m.span(), char
 
 
-def _spaces(view: _View) -> Iterator[Edit]:
+def _find_gaps(view: _View) -> Iterator[Edit]:
     """Yield the cut of blanks within what is written letter by letter, or in groups of one size."""
     is_seen, lengths, capped = view.words()
-    runs = _groups(capped)
+    runs = _find_groups(capped)
     if not runs:
         return
     text = view.text
     ends = [*accumulate(lengths)]
-    moved, moves = [-1], [0]  # from where on in `spaced`, and by how much, a place stands nearer than in the text
+    # `ends` count with each unseen run as two blanks: from a place of `moved` on, the text is longer by its `moves`
+    moved, moves = [-1], [0]
     for m in () if is_seen else _UNSEEN.finditer(text):
         moved.append(m.start() - moves[-1])
         moves.append(moves[-1] + m.end() - m.start() - 2)
@@ -218,7 +219,7 @@ def _spaces(view: _View) -> Iterator[Edit]:
             yield place, place + 1, ""
 
 
-def _groups(sizes: bytes) -> list[Range]:
+def _find_groups(sizes: bytes) -> list[Range]:
     """Return runs of words that may be one token written in groups, found by the words' lengths.
 
     Each run is the number of its first word, and of the one behind its last.
@@ -230,14 +231,14 @@ def _groups(sizes: bytes) -> list[Range]:
         size = sizes[last - 1]
         if last < len(sizes) and 0 < sizes[last] < size:
             last += 1
-        if last - first > _MOST_OF_TOKEN[size]:
+        if last - first > _TOO_FEW_GROUPS[size]:
             runs.append((first, last))
             behind = last
     return runs
 
 
 class _Rules:
-    """Rules with their ranks; those run whose hints a text has."""
+    """Rules with their ranks, of which those run over a text whose hints it has, or that have none."""
 
     def __init__(self, ranked: Iterable[tuple[int, Rule]]) -> None:
         self._ranked = dict(ranked)
@@ -247,34 +248,36 @@ class _Rules:
                 ranks_of.setdefault(hint, []).append(rank)
         self._hints = Hints(tuple(ranks_of))
         self._ranks_of = tuple(ranks_of.values())
-        self._always = [rank for rank, rule in self._ranked.items() if not rule.keywords]
-        sources = [self._ranked[rank].pattern.source for rank in self._always]
-        self._any_of_these = Pattern("|".join(f"(?:{source})" for source in sources))
-        """Matches where any of them does: one pass, and in most texts none does. None of them reads prose."""
-        self._which = Hints(sources)
+        self._hintless = [rank for rank, rule in self._ranked.items() if not rule.keywords]
+        sources = [self._ranked[rank].pattern.source for rank in self._hintless]
+        self._any_hintless = Pattern("|".join(f"(?:{source})" for source in sources))
+        """All rules without hints in one pattern, which most texts do not match. None of them reads prose."""
+        self._each_hintless = Hints(sources)
 
-    def hits(self, view: _View) -> Iterator[Hit]:
+    def find_hits(self, view: _View) -> Iterator[Hit]:
         """Yield each place that a rule finds in the view, in the original text."""
         present = self._hints.present(view.lowered_data)
         needs: dict[Pattern | None, bool] = {None: True}
         asked = {rank for place in present for rank in self._ranks_of[place]}
-        if self._any_of_these.find(view.data) is not None:
-            asked.update(self._always[place] for place in self._which.matching(view.data))
+        if self._any_hintless.find(view.data) is not None:
+            asked.update(self._hintless[place] for place in self._each_hintless.matching(view.data))
         for rank in sorted(asked):
             rule = self._ranked[rank]
             if rule.needs not in needs:
                 needs[rule.needs] = rule.needs is not None and rule.needs.find(view.lowered_data) is not None
             if needs[rule.needs]:
-                for start, end in _matches(rule, view):
+                for start, end in _find_matches(rule, view):
                     yield *view.original(start, end), rank
 
 
-def _matches(rule: Rule, view: _View) -> Iterator[Range]:
+def _find_matches(rule: Rule, view: _View) -> Iterator[Range]:
     """Yield the ranges of a view that a rule and its check take for a secret, in order."""
     data = view.lowered_data if rule.view == "prose" else view.data
     byte = char = 0  # the same place, in bytes and in characters, which are counted on from there
     while m := rule.pattern.find(data, byte):
-        begin, start, end = m if len(data) == len(view.text) else (char + _characters(data[byte:place]) for place in m)
+        begin, start, end = (
+            m if len(data) == len(view.text) else (char + _count_characters(data[byte:place]) for place in m)
+        )
         span = rule.check(RuleMatch(view.text, view.lowered, begin, start, end))
         if span:
             yield span
@@ -283,10 +286,10 @@ def _matches(rule: Rule, view: _View) -> Iterator[Range]:
         behind = max(m[2], m[0] + 1) if is_passed_whole else m[0] + 1
         while behind < len(data) and 0x80 <= data[behind] < 0xC0:  # not into a character
             behind += 1
-        byte, char = behind, char + _characters(data[byte:behind])
+        byte, char = behind, char + _count_characters(data[byte:behind])
 
 
-def _characters(data: bytes) -> int:
+def _count_characters(data: bytes) -> int:
     """Return how many characters begin in these bytes of UTF-8."""
     return len(data.translate(None, _CONTINUATION))
 
@@ -330,7 +333,7 @@ def _find_packed_hits(view: _View) -> Iterator[Hit]:
             inner = raw.decode("ascii")
         except (binascii.Error, ValueError):
             continue
-        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_rank_rules().usual.hits(_View(inner)), None)):
+        if _PLAIN_ASCII.fullmatch(inner) and (hit := next(_rank_rules().usual.find_hits(_View(inner)), None)):
             yield *view.original(m.start(), m.end()), hit[2]
 
 
@@ -341,7 +344,7 @@ def _find_listed_hits(view: _View) -> Iterator[Hit]:
     """
     if _WORDS.search(view.words()[2]) or view.text.count("\n") >= MIN_LISTED:
         wallet = _rank_rules().wallet
-        for start, end in _matches(find_rules()[wallet], view):
+        for start, end in _find_matches(find_rules()[wallet], view):
             yield *view.original(start, end), wallet
 
 
@@ -357,8 +360,8 @@ def _merge_hits(hits: list[Hit]) -> list[Hit]:
     return merged
 
 
-def _adds(hit: Hit, known: list[Hit], text: str) -> bool:
-    """Return whether a hit that spans an undone joint covers more than the hits without it.
+def _covers_more(hit: Hit, known: list[Hit], text: str) -> bool:
+    """Return whether a hit of an edited view covers more than the hits of the view as it was.
 
     The end of a token does not make the next line's start a part of it.
     """
@@ -373,8 +376,8 @@ def _adds(hit: Hit, known: list[Hit], text: str) -> bool:
     return True
 
 
-def _beside_markers(hits: Iterable[Hit], text: str) -> Iterator[Hit]:
-    """Yield the hits that hold more than markers, widened so that they cut no marker: masking comes to an end so."""
+def _widen_over_markers(hits: Iterable[Hit], text: str) -> Iterator[Hit]:
+    """Yield the hits that hold more than markers, widened so that they cut none: else `mask` would never end."""
     markers = [m.span() for m in _MARKER.finditer(text)]
     for start, end, rank in hits:
         touched = [(first, last) for first, last in markers if first < end and start < last]
@@ -390,15 +393,15 @@ class RuleScanner:
     def find(self, text: str) -> list[SecretSpan]:
         """Return the spans of secrets in order, not overlapping. No span is a marker alone that `mask` wrote."""
         view = _build_view(text)
-        hits = list(_rank_rules().usual.hits(view))
+        hits = list(_rank_rules().usual.find_hits(view))
         known = _merge_hits(hits)
-        for edits in (_joints, _escapes, _spaces):
+        for edits in (_find_joints, _find_escapes, _find_gaps):
             if (undone := view.apply_edits(edits(view))) is not None:
-                hits += [hit for hit in _rank_rules().tokens.hits(undone) if _adds(hit, known, text)]
+                hits += [hit for hit in _rank_rules().tokens.find_hits(undone) if _covers_more(hit, known, text)]
         hits += _find_packed_hits(view)
         hits += _find_listed_hits(view)
         if "[secret:" in text:
-            hits = list(_beside_markers(hits, text))
+            hits = list(_widen_over_markers(hits, text))
         return [
             SecretSpan(kind=find_rules()[rank].kind, start=start, end=end)
             for start, end, rank in _merge_hits(hits)

@@ -16,21 +16,26 @@ from gateway.secrets.tables import any_word
 from promt.language.reader import words_of_grammar
 
 SIZES = (24, 21, 18, 15, 12)
+"""The numbers of words that BIP-39 allows, the longest first."""
 WORD_BITS = 11
-TOLD_BY = 4
+"""The bits that a word stands for: the list has 2,048 words."""
+PREFIX_LETTERS = 4
+"""The letters by which each word of the list is known."""
 LEAST_LISTED = 9
 """The fewest of twelve words that are of the list, where some are misread."""
 NEAR_CHARS = 80
+"""The most characters between the words and the name of a wallet."""
 _WALLETS = Pattern(partial(any_word, "wallets"))
 """Names a wallet, or what it is made again from."""
 
 
 @cache
 def _places() -> dict[str, int]:
+    """Return the place in the list of each word, whole and cut."""
     from mnemonic import Mnemonic  # noqa: PLC0415  # few texts have a dozen short words in a row
 
     listed = list(enumerate(Mnemonic("english").wordlist))
-    return {word[:TOLD_BY]: place for place, word in listed} | {word: place for place, word in listed}
+    return {word[:PREFIX_LETTERS]: place for place, word in listed} | {word: place for place, word in listed}
 
 
 def _has_checksum(places: Sequence[int]) -> bool:
@@ -57,7 +62,7 @@ def _find_next(text: str, at: int, step: int, passed: str) -> str:
     return ""
 
 
-def bare(found: RuleMatch) -> Range | None:
+def bare_seed_words(found: RuleMatch) -> Range | None:
     """Return the range of twelve to twenty-four words of the list that are a phrase; None where there is none.
 
     They have the right checksum, a wallet or their number named beside them, nothing but a line's end or a colon
@@ -78,10 +83,11 @@ def bare(found: RuleMatch) -> Range | None:
         for first in range(len(words) - size + 1):
             run = [place for place in places[first : first + size] if place is not None]
             is_list = len(run) == size and _is_varied(run, size)
-            is_told = is_named or (is_alone and len(words) == size)
-            is_told = is_told or (len(set(run)) == size and _has_no_grammar(words[first : first + size]))
+            is_apart = (is_alone and len(words) == size) or (
+                len(set(run)) == size and _has_no_grammar(words[first : first + size])
+            )
             is_slip = is_named and _is_mostly_listed(run, words[first : first + size])
-            if (is_list and (is_told or _has_checksum(run))) or is_slip:
+            if (is_list and (is_named or is_apart or _has_checksum(run))) or is_slip:
                 return found.start + words[first][1], found.start + words[first + size - 1][2]
     return None
 
@@ -96,7 +102,7 @@ def _has_no_grammar(words: Sequence[tuple[str, int, int]]) -> bool:
     return words_of_grammar().isdisjoint(word for word, _, _ in words)
 
 
-def numbered(found: RuleMatch) -> Range | None:
+def numbered_seed_words(found: RuleMatch) -> Range | None:
     """Return the range of a list of seed words, each with its number; None for any other.
 
     A person who copies them by hand may write some that are not of the list: three of four must be.

@@ -1,6 +1,6 @@
-"""Reads the tables of this room: `rules.toml` and `words.toml`, each once, when a text is first looked through.
+"""The tables of this room, `rules.toml` and `words.toml`, each read once, when a text is first looked through.
 
-What languages call codes and locks is `[secrets]` of their files.
+The words of languages for codes and locks stand in `[secrets]` of the languages' files.
 """
 
 import tomllib
@@ -25,12 +25,12 @@ def read_table(name: str) -> dict[str, Any]:
 
 
 def any_word(name: str) -> str:
-    """Return the pattern of any of the words that a check asks for; they stand in `words.toml` by their names."""
+    """Return the pattern that matches any word of a list of `words.toml`."""
     return "|".join(read_table("words")[name])
 
 
 class PatternParts(dict[str, str]):
-    """The parts of patterns by name, each complete: what it names in braces is put in."""
+    """The parts of patterns by name, each with the parts that it names in braces put in."""
 
     def fill(self, text: str) -> str:
         """Return a text with its parts put in."""
@@ -44,9 +44,11 @@ class PatternParts(dict[str, str]):
 
 @cache
 def find_parts() -> PatternParts:
-    """Return the parts of patterns: those of `rules.toml`, and of words of the languages."""
+    """Return the parts of patterns: those of `rules.toml`, and three that are made of the languages' words."""
     papers = list_words("secrets", "papers")
-    parts = PatternParts(opening_words=_hints(_words()), papers=pattern_of("papers"), paper_words=_hints(papers))
+    parts = PatternParts(
+        opening_words=_hints_of(_list_opening_words()), papers=pattern_of("papers"), paper_words=_hints_of(papers)
+    )
     for name, text in read_table("rules")["parts"].items():
         parts[name] = parts.fill(text)  # a part names earlier ones
     return parts
@@ -54,10 +56,10 @@ def find_parts() -> PatternParts:
 
 def pattern_of(name: str) -> str:
     """Return the pattern of the words of all languages under a key of `[secrets]`."""
-    return "|".join(map(_whole, list_words("secrets", name)))
+    return "|".join(map(_match_whole, list_words("secrets", name)))
 
 
-def _words() -> list[str]:
+def _list_opening_words() -> list[str]:
     return [word for name in NAMES for word in list_words("secrets", name)]
 
 
@@ -67,16 +69,17 @@ def fold(word: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
-def _hints(words: list[str]) -> str:
-    return "|".join(dict.fromkeys(map(_hint, words)))
+def _hints_of(words: list[str]) -> str:
+    return "|".join(dict.fromkeys(map(_hint_of, words)))
 
 
-def _hint(word: str) -> str:
+def _hint_of(word: str) -> str:
+    """Return a pattern that every text with the word matches, without a blank: rows split their hints at blanks."""
     bare = fold(word.strip("*")).replace("_", "\\s")
     return bare if word.startswith("*") or not bare[:1].isascii() else rf"\b{bare}"
 
 
-def _whole(word: str) -> str:
+def _match_whole(word: str) -> str:
     """Return the pattern of a word; `*` stands for letters, and a word of another script is sought as it stands."""
     bare = fold(word.strip("*")).replace("_", " ")
     if not bare[0].isascii():

@@ -161,7 +161,7 @@ class FileReader:
                 while await self._read_some(known, root, reader):
                     has_done = True
                     if is_first:
-                        await self._tell_progress(known)
+                        await self._send_progress(known)
                     await means.db.calm()
         finally:
             root.close()
@@ -174,7 +174,7 @@ class FileReader:
         if has_done and await means.db.read(lambda tx: self._is_whole(tx, collection_id)):
             means.notify("knowledge/indexed", KnowledgeIndexed(collection_id=collection_id))
 
-    async def _tell_progress(self, known: KnownCollection) -> None:
+    async def _send_progress(self, known: KnownCollection) -> None:
         """Send the progress of a collection's first reading, in files."""
         every, waiting = await self._means.db.read(
             lambda tx: (count_readable(tx, known.id), count_pending(tx, [known.id]))
@@ -285,6 +285,7 @@ class FileReader:
         return failed
 
     def _keep(self, tx: Tx, batch: _Batch, one: ReadFile, contents: ParsedContents) -> None:
+        """Store the content of a file that was read, and the change: added, changed, or moved from a missing file."""
         known, read, structure, gone = batch.known, one.read, one.structure, None
         key = (read.sha256, read.file.kind)
         there = find_content(tx, known.owner, *key)

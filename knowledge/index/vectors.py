@@ -26,7 +26,7 @@ from knowledge.rows.vectors import (
     settle_vector,
 )
 from protocol.seams.ports import JobHandle, JobQueue, KeyedHash, Meaning, Space, SqlValue, Transact, Tx
-from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 from retrieval.filling import Made, VectorFilling
 from retrieval.packing import HASH_BYTES, as_bytes
 from retrieval.rows.embedding_cache import drop_left_in_space
@@ -107,7 +107,7 @@ class PieceVectors(VectorFilling[LackingPiece]):
         for place in places:
             try:
                 with self._open_root(place.root) as root, root.open_file(place.path) as file:
-                    data = b"".join(iter(lambda: file.read(1024 * 1024), b""))  # read at once
+                    data = read_up_to(file, piece.size + 1)  # no more of one that has grown since
             except (UnsafeFileError, OSError):
                 continue
             if hashlib.sha256(data).digest() == piece.sha256:

@@ -33,7 +33,9 @@ LinkForm: TypeAlias = Literal[
 MAX_LINKS = 2000
 """The most different links of one text; later ones are left out."""
 MAX_TARGET_CHARS = 400
+"""The most characters of a target; the rest is cut off."""
 MAX_IMPORTED_NAMES = 4
+"""The most names that are read of one `from module import a, b`: each may be a module."""
 STATED_IN_FRONT: Mapping[str, LinkForm] = {
     "related": "relates",
     "up": "relates",
@@ -73,8 +75,8 @@ class RawLink(msgspec.Struct, frozen=True, array_like=True):
     count: int
 
 
-class _Said(Struct, frozen=True):
-    """One place of a text where a link stands."""
+class _FoundLink(Struct, frozen=True):
+    """A link at one place of a text."""
 
     form: LinkForm
     target: str
@@ -85,16 +87,16 @@ def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink
     """Return the links of a note whose front matter has `fields`, and whose text begins at the character `begin`."""
     first = text.count("\n", 0, begin) + 1
     in_front = [
-        _Said(form, target, 1) for name, form in STATED_IN_FRONT.items() for target in names_of(fields.get(name))
+        _FoundLink(form, target, 1) for name, form in STATED_IN_FRONT.items() for target in names_of(fields.get(name))
     ]
-    return _count_links([*in_front, *_in_lines(text[begin:].split("\n"), first)])
+    return _count_links([*in_front, *_find_in_lines(text[begin:].split("\n"), first)])
 
 
 def find_imports(text: str) -> list[RawLink]:
     """Return the imports of code, read as each known language writes them: that of the code is not known here."""
     lines = text.split("\n")
-    said = (said for number, line in enumerate(lines, 1) for said in _imports_of(line, number))
-    return _count_links(chain(said, _find_modules(lines)))
+    by_line = (one for number, line in enumerate(lines, 1) for one in _find_imports(line, number))
+    return _count_links(chain(by_line, _find_modules(lines)))
 
 
 def names_of(value: Any) -> list[str]:
@@ -103,16 +105,16 @@ def names_of(value: Any) -> list[str]:
         return [name for one in cast("list[Any]", value) for name in names_of(one)]
     if not isinstance(value, str):
         return []
-    linked = [_plain(found[2]) for found in _WIKI.finditer(value)] or [_plain(value)]
+    linked = [_target_of_wiki(found[2]) for found in _WIKI.finditer(value)] or [_target_of_wiki(value)]
     return [name for name in linked if name and not _SCHEME.match(name)]
 
 
-def _plain(written: str) -> str:
+def _target_of_wiki(written: str) -> str:
     """Return the target of a wiki link, which ends before the `|` with the words that are shown."""
     return written.replace("\\|", "|").partition("|")[0].strip()[:MAX_TARGET_CHARS]
 
 
-def _in_lines(lines: Sequence[str], first: int) -> Iterator[_Said]:
+def _find_in_lines(lines: Sequence[str], first: int) -> Iterator[_FoundLink]:
     fence = ""
     for number, line in enumerate(lines, first):
         edge = _FENCE.match(line)
@@ -121,21 +123,21 @@ def _in_lines(lines: Sequence[str], first: int) -> Iterator[_Said]:
             continue
         if fence or ("[" not in line):
             continue
-        yield from _in_line(_CODE.sub(lambda code: " " * len(code[0]), line), number)
+        yield from _find_in_line(_CODE.sub(lambda code: " " * len(code[0]), line), number)
 
 
-def _in_line(line: str, number: int) -> Iterator[_Said]:
+def _find_in_line(line: str, number: int) -> Iterator[_FoundLink]:
     for found in _WIKI.finditer(line):
-        target = _plain(found[2])
+        target = _target_of_wiki(found[2])
         if target and not target.startswith("#") and _is_text(target):
-            yield _Said("wiki_embed" if found[1] else "wiki", target, number)
+            yield _FoundLink("wiki_embed" if found[1] else "wiki", target, number)
     for found in _LINK.finditer(line):
         target = found[2] or found[3]
         if _leads_inside(target):
-            yield _Said("embed" if found[1] else "link", unquote(target)[:MAX_TARGET_CHARS], number)
+            yield _FoundLink("embed" if found[1] else "link", unquote(target)[:MAX_TARGET_CHARS], number)
     defined = _DEFINED.match(line)
     if defined is not None and _leads_inside(defined[1]):
-        yield _Said("link", unquote(defined[1])[:MAX_TARGET_CHARS], number)
+        yield _FoundLink("link", unquote(defined[1])[:MAX_TARGET_CHARS], number)
 
 
 def _leads_inside(target: str) -> bool:
@@ -149,23 +151,23 @@ def _is_text(target: str) -> bool:
     return not (dot and stem and _PICTURE.match(suffix)) or kind_of(name) is not None
 
 
-def _imports_of(line: str, number: int) -> Iterator[_Said]:
+def _find_imports(line: str, number: int) -> Iterator[_FoundLink]:
     if "import" in line:
         if (found := _PYTHON_FROM.match(line)) is not None:
             module = found[1]
             names = [name.strip().split(" ")[0] for name in found[2].split(",")][:MAX_IMPORTED_NAMES]
             if module.strip("."):
-                yield _Said("import_python", module, number)
+                yield _FoundLink("import_python", module, number)
             dot = "" if module.endswith(".") else "."
             for name in names:
                 if name.isidentifier() and name.islower():
-                    yield _Said("import_python", f"{module}{dot}{name}", number)
+                    yield _FoundLink("import_python", f"{module}{dot}{name}", number)
         elif (found := _PYTHON_IMPORT.match(line)) is not None:
             for module in found[1].split(","):
-                yield _Said("import_python", module.strip(), number)
+                yield _FoundLink("import_python", module.strip(), number)
     for form, pattern in _BY_LINE.items():
         for found in pattern.finditer(line):
-            yield _Said(form, found[1], number)
+            yield _FoundLink(form, found[1], number)
 
 
 _BY_LINE: Mapping[LinkForm, re.Pattern[str]] = {
@@ -182,7 +184,7 @@ class _Inline(Struct, frozen=True):
     folder: str
 
 
-def _find_modules(lines: Sequence[str]) -> Iterator[_Said]:
+def _find_modules(lines: Sequence[str]) -> Iterator[_FoundLink]:
     """Yield the modules of Rust that are declared, each as the path that leads to it.
 
     It is below the folder of the text's own module, by the names of the inline modules around it. A path that
@@ -206,16 +208,16 @@ def _find_modules(lines: Sequence[str]) -> Iterator[_Said]:
         written = [f"{above or './'}{path}" for path in paths] or [f"{above}{name}"]
         targets = [target[:MAX_TARGET_CHARS] for target in written]
         if sign == ";":
-            yield from (_Said("import_rust", target, number) for target in targets)
+            yield from (_FoundLink("import_rust", target, number) for target in targets)
         elif "}" not in rest:
             around.append(_Inline(indent, targets[0]))
 
 
-def _count_links(said: Iterable[_Said]) -> list[RawLink]:
+def _count_links(links: Iterable[_FoundLink]) -> list[RawLink]:
     """Return each pair of form and target once, with its first line and its number, in the order of first lines."""
     found: dict[tuple[str, str], list[int]] = {}
     forms: dict[tuple[str, str], LinkForm] = {}
-    for one in said:
+    for one in links:
         key = (one.form, one.target)
         if key not in found and len(found) >= MAX_LINKS:
             continue

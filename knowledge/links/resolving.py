@@ -55,7 +55,7 @@ class WrittenTarget(Struct, frozen=True):
 NOWHERE = Resolved(None)
 
 
-def parts_of(target: str) -> WrittenTarget:
+def split_target(target: str) -> WrittenTarget:
     """Return a target's path or name, and the heading behind its `#`; None without one."""
     path, sign, anchor = target.partition("#")
     return WrittenTarget(path.strip(), anchor.strip() if sign and anchor.strip() else None)
@@ -72,7 +72,7 @@ def key_of(form: LinkForm, target: str) -> str:
     """Return the name by which a stored link is found, to be resolved again when a file of that name comes or goes."""
     if form == "import_python":
         return target.rstrip(".").rpartition(".")[2]
-    return stem_of(parts_of(target).path.rstrip("/").rpartition("/")[2])
+    return stem_of(split_target(target).path.rstrip("/").rpartition("/")[2])
 
 
 def resolve(form: LinkForm, target: str, source: str, names: Names) -> Resolved:
@@ -80,12 +80,12 @@ def resolve(form: LinkForm, target: str, source: str, names: Names) -> Resolved:
     if form.startswith("import_"):
         paths = _IMPORTS[form](target, source)
         return Resolved(next((found for path in paths if (found := names.by_path(path)) is not None), None))
-    path = parts_of(target).path
+    path = split_target(target).path
     if not path:
         return NOWHERE
     is_name = form in LINKS_BY_NAME and "/" not in path
     if not is_name or path.endswith(_MARKDOWN):
-        for place in _places(path, posixpath.dirname(source)):
+        for place in _list_places(path, posixpath.dirname(source)):
             if (found := names.by_path(place)) is not None and not (is_name and len(names.by_name(stem_of(path))) > 1):
                 return Resolved(found)
     if "/" in path:
@@ -98,23 +98,23 @@ def resolve(form: LinkForm, target: str, source: str, names: Names) -> Resolved:
     return NOWHERE
 
 
-def _places(path: str, folder: str) -> Iterator[str]:
+def _list_places(path: str, folder: str) -> Iterator[str]:
     """Yield the paths below a collection that a written path may mean, the nearest first."""
-    relative = normal(f"{folder}/{path}" if folder and not path.startswith("/") else path)
-    for place in dict.fromkeys([relative, normal(path)]):
+    relative = normalize_path(f"{folder}/{path}" if folder and not path.startswith("/") else path)
+    for place in dict.fromkeys([relative, normalize_path(path)]):
         if place is not None:
             yield place
             if kind_of(place.rpartition("/")[2]) is None:
                 yield from (f"{place}{suffix}" for suffix in _MARKDOWN)
 
 
-def normal(path: str) -> str | None:
-    """Return a path below the collection without its dots; None for one that leads out of it."""
+def normalize_path(path: str) -> str | None:
+    """Return a path below the collection without `.` and `..`; None for the collection itself, or one outside of it."""
     plain = posixpath.normpath(path.strip("/")) if path.strip("/") else ""
     return None if plain in {"", "."} or plain.startswith("..") else plain
 
 
-def _python(target: str, source: str) -> Iterator[str]:
+def _places_of_python(target: str, source: str) -> Iterator[str]:
     folder = posixpath.dirname(source)
     name = target.lstrip(".")
     dots = len(target) - len(name)
@@ -132,29 +132,29 @@ def _python(target: str, source: str) -> Iterator[str]:
         yield f"{start}{below}/__init__.py" if below else f"{start}__init__.py"
 
 
-def _script(target: str, source: str) -> Iterator[str]:
+def _places_of_script(target: str, source: str) -> Iterator[str]:
     folder = posixpath.dirname(source)
-    place = normal(f"{folder}/{target}" if folder else target)
+    place = normalize_path(f"{folder}/{target}" if folder else target)
     if place is not None:
         yield from (f"{place}{suffix}" for suffix in SCRIPT_SUFFIXES)
         yield from (f"{place}/index{suffix}" for suffix in SCRIPT_SUFFIXES[1:])
 
 
-def _include(target: str, source: str) -> Iterator[str]:
+def _places_of_include(target: str, source: str) -> Iterator[str]:
     folder = posixpath.dirname(source)
     for start in dict.fromkeys([f"{folder}/" if folder else "", *C_FOLDERS]):
-        if (place := normal(f"{start}{target}")) is not None:
+        if (place := normalize_path(f"{start}{target}")) is not None:
             yield place
 
 
-def _ruby(target: str, source: str) -> Iterator[str]:
+def _places_of_ruby(target: str, source: str) -> Iterator[str]:
     folder = posixpath.dirname(source)
-    place = normal(f"{folder}/{target}" if folder else target)
+    place = normalize_path(f"{folder}/{target}" if folder else target)
     if place is not None:
         yield from (place, f"{place}.rb")
 
 
-def _rust(target: str, source: str) -> Iterator[str]:
+def _places_of_rust(target: str, source: str) -> Iterator[str]:
     """Yield the places of a module, as https://doc.rust-lang.org/reference/items/modules.html has them.
 
     The modules of `a/b.rs` lie in `a/b/`, those of `a/mod.rs` and of a crate's root in `a/`. Which files are roots is
@@ -164,15 +164,15 @@ def _rust(target: str, source: str) -> Iterator[str]:
     is_path = "." in posixpath.basename(target)
     own = [] if target.startswith("./") or stem_of(posixpath.basename(source)) in RUST_OWN_FOLDER else [stem_of(source)]
     for start in [*own, folder]:
-        place = normal(f"{start}/{target}")
+        place = normalize_path(f"{start}/{target}")
         if place is not None:
             yield from (place,) if is_path else (f"{place}.rs", f"{place}/mod.rs")
 
 
 _IMPORTS: Mapping[str, Callable[[str, str], Iterator[str]]] = {
-    "import_python": _python,
-    "import_script": _script,
-    "import_c": _include,
-    "import_ruby": _ruby,
-    "import_rust": _rust,
+    "import_python": _places_of_python,
+    "import_script": _places_of_script,
+    "import_c": _places_of_include,
+    "import_ruby": _places_of_ruby,
+    "import_rust": _places_of_rust,
 }

@@ -16,7 +16,7 @@ def path_of(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def place_of(path: str) -> tuple[str, str]:
+def split_path(path: str) -> tuple[str, str]:
     """Return the folder and the name of a path."""
     folder, _, name = path.rpartition("/")
     return folder, name
@@ -311,7 +311,7 @@ def collection_of_file(tx: Tx, file_id: str) -> str | None:
 
 def find_file(tx: Tx, collection: int, path: str) -> FileRow | None:
     """Return a file by its path, or None."""
-    folder, name = place_of(path)
+    folder, name = split_path(path)
     row = tx.one(SQL["get_file"], {"collection": collection, "folder": folder, "name": name})
     return FileRow(*row) if row else None
 

@@ -22,7 +22,7 @@ FILLING = choose_filling(SQL, "end_of_chunks")
 
 
 class LackingPiece(Struct, frozen=True):
-    """A piece that lacks a vector, with its ranges in its content."""
+    """A piece that lacks a vector, with its ranges in its content, which has `size` bytes."""
 
     row: int
     content: int
@@ -34,6 +34,7 @@ class LackingPiece(Struct, frozen=True):
     encoding: str
     hidden: str
     kind: str
+    size: int
 
 
 def lacking_pieces(tx: Tx, statement: str, values: Mapping[str, SqlValue]) -> list[LackingPiece]:

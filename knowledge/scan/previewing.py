@@ -26,7 +26,9 @@ from protocol.files.knowledge import FileKind
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 
 SECONDS = 2.0
+"""The longest time that a preview takes."""
 MOST_LARGEST = 10
+"""The most files that a preview names as the largest."""
 CHEAP, LARGE, DEAR = range(3)
 """The costs of asking the reader about a front matter, a PDF, an encoding; the cheap ones are asked first."""
 
@@ -53,8 +55,8 @@ def judge(kind: FileKind, data: bytes) -> Unread | int | None:
     return CHEAP if may_opt_out else None
 
 
-class _Look:
-    """The look at a folder. Its threads only ever add to what was found, which can be read at any time."""
+class _FolderPreview:
+    """The preview of a folder. Its threads only ever add to what was found, which can be read at any time."""
 
     def __init__(self, means: KnowledgeMeans, known: KnownCollection) -> None:
         self._means = means
@@ -139,10 +141,10 @@ class _Look:
 
 async def preview(means: KnowledgeMeans, known: KnownCollection) -> Preview:
     """Return the files that a scan of a collection would index, within two seconds; `partial` where that is not all."""
-    look = _Look(means, known)
+    found = _FolderPreview(means, known)
     with anyio.move_on_after(SECONDS):
-        await look.run()
-    return look.to_preview()
+        await found.run()
+    return found.to_preview()
 
 
 async def _ask(reader: ReadText, kind: FileKind, data: bytes) -> Unread | None:

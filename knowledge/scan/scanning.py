@@ -49,6 +49,7 @@ from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 from protocol.settings import KnowledgeSettings
 
 FOLDERS_AT_ONCE = 64
+"""Folders that are walked and compared in one step."""
 FILES_AT_ONCE = 500
 """Files that one transaction stores; it takes some milliseconds."""
 HELD_MS = 60_000
@@ -60,6 +61,7 @@ id. After a scan that was killed the files are read when this time is over.
 AGREED_MS = 600_000
 """The time for which files that are gone together are withheld. A scan after it that still misses them removes them."""
 MAX_BAD = 100
+"""The most lines that are no patterns and are kept."""
 LOST = ("root_missing", "root_empty", "permission_denied")
 """Reasons of a collection that is not available."""
 
@@ -390,6 +392,7 @@ def _withheld_at(known: KnownCollection, gone: int, present: int, now: int) -> i
 
 
 def _facts(seen: SeenFile, now: int) -> dict[str, SqlValue]:
+    """Return the columns of a file's row that say how it is on the disk."""
     entry, kind = seen
     return {
         "device": entry.device,

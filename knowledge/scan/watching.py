@@ -214,7 +214,7 @@ class Watchers:
                     self._means, self._scanner, collection_id, one.path
                 )
                 self._means.spawn(partial(self._keep, collection_id, watch), "watch")
-            await self._tell(one)
+            await self._store_state(one)
 
     @property
     def has_unseen(self) -> bool:
@@ -238,8 +238,8 @@ class Watchers:
             del self._watches[collection_id]
             self._means.locks.release(collection_id)
 
-    async def _tell(self, known: KnownCollection) -> None:
-        """Store whether a collection is live, and report why not; one that another process watches is left alone."""
+    async def _store_state(self, known: KnownCollection) -> None:
+        """Store the state of a collection's watch, and report a refusal; a watch of another process is left alone."""
         watch = self._watches.get(known.collection_id)
         component = f"knowledge:{known.collection_id}"
         state, reason = known.state, known.reason

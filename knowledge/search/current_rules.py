@@ -6,7 +6,7 @@ Rule 1: the files of patterns down to a hit are read once a search; a left-out f
 from collections.abc import Iterable
 
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.files import place_of
+from knowledge.rows.files import split_path
 from knowledge.scan.patterns import Rules
 from knowledge.scan.walking import rules_at, rules_of
 from protocol.seams.safe_files import SafeRoot
@@ -23,7 +23,7 @@ class CurrentRules:
         """Return whether a file of a collection is left out at present."""
         if collection not in self._known:
             return False
-        rules = self._within(root, collection, place_of(path)[0])
+        rules = self._within(root, collection, split_path(path)[0])
         return rules is None or rules.skips(path, is_folder=False) is not None
 
     def _within(self, root: SafeRoot, collection: int, folder: str) -> Rules | None:
@@ -34,7 +34,7 @@ class CurrentRules:
             if not folder:
                 above: Rules | None = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
             else:
-                above = self._within(root, collection, place_of(folder)[0])
+                above = self._within(root, collection, split_path(folder)[0])
                 if above is not None and above.skips(folder, is_folder=True) is not None:
                     above = None
             self._rules[key] = rules_at(root, above, folder) if above is not None else None

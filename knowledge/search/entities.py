@@ -7,14 +7,14 @@ matches nothing.
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from knowledge.links.resolving import parts_of, stem_of
+from knowledge.links.resolving import stem_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import count_below
 from knowledge.rows.links import HOUSE, SINGLE_STRENGTHS, TAGGED, form_and_line, resolve_link
 from knowledge.search.addresses import quote_path
 from knowledge.search.readable_files import follow_path
-from knowledge.search.visible import Part, chosen, part_of, visible_collections
+from knowledge.search.visible import Part, part_of, select_by_source, visible_collections
 from protocol.base import EdgeOrigin
 from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError
@@ -125,7 +125,7 @@ class EntityReader:
         def read(tx: Tx) -> EntitiesResult:
             visible = visible_collections(tx, self._means, params.context)
             source = f"collection:{params.collection_id}" if params.collection_id is not None else None
-            places = [known.collection_id for known in chosen(visible, source)]
+            places = [known.collection_id for known in select_by_source(visible, source)]
             if params.collection_id is not None and not places:
                 raise CallerError.missing("collection")
             found = list_entities(
@@ -199,8 +199,3 @@ def _to_file_edge(tx: Tx, edge: ShownEdge) -> FileEdge:
         address=f"{place}#L{line}" if line else place,
         created_at=edge.created_at,
     )
-
-
-def anchor_of(target: str | None) -> str | None:
-    """Return the heading that a link names in its target; None without one."""
-    return parts_of(target).anchor if target is not None else None

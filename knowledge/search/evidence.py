@@ -38,7 +38,7 @@ _MARKS = compile_late(r"[*_`#>~|\[\]\\]+|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _BLANKS = compile_late(r"\s+")
 
 
-class _Said(Struct, frozen=True):
+class _PresentText(Struct, frozen=True):
     """A file's present text and the digest of its bytes, in hexadecimal digits."""
 
     text: str
@@ -156,16 +156,17 @@ class EvidenceReader:
             states.append(state)
         return states[0] if states else "gone"
 
-    def _read(self, one: ReadableFile) -> _Said | None:
+    def _read(self, one: ReadableFile) -> _PresentText | None:
         """Return a file's present text; None where it cannot be read."""
         try:
             with self._means.open_root(one.known.path) as root, root.open_file(one.file.path) as opened:
                 data = read_bytes(self._means, opened, one)
         except (UnsafeFileError, OSError):
             return None
-        is_pdf = one.file.kind == "pdf" and one.file.sha256 is not None
-        digest = one.file.sha256 if is_pdf and one.file.sha256 is not None else hashlib.sha256(data).digest()
-        return _Said(decode_part(data, one.file.encoding or "utf-8"), digest.hex())
+        # the bytes of a PDF are those of its text; its file was just found to have the indexed digest
+        indexed = one.file.sha256 if one.file.kind == "pdf" else None
+        digest = indexed if indexed is not None else hashlib.sha256(data).digest()
+        return _PresentText(decode_part(data, one.file.encoding or "utf-8"), digest.hex())
 
 
 def _list_files(there: Whereabouts) -> list[ReadableFile]:

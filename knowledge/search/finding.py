@@ -64,7 +64,7 @@ class RankedPiece(Struct, frozen=True):
         return -self.score, -self.places[0].mtime_ns, self.places[0].path
 
 
-class _Found(Struct, frozen=True):
+class _RowsByTerm(Struct, frozen=True):
     """By term of a question, the rows of the pieces with it, and of the files with it in their names."""
 
     pieces: Mapping[str, Sequence[int]]
@@ -104,7 +104,7 @@ def find_pieces(
     if not owners or not (terms or asked.vector):
         return []
     near = meaning.nearness(tx, TABLE, owners, asked.vector) if asked.vector is not None else None
-    found = _Found(
+    found = _RowsByTerm(
         {term: rows for term in terms if (rows := pieces_with(tx, owners, term))},
         {term: rows for term in terms if (rows := cards_with(tx, owners, term))},
     )
@@ -119,8 +119,10 @@ def find_pieces(
     ranked = best_of(weighted, work, rank)
     known = {one.piece.id for one in ranked}
     if near is not None:
-        by_meaning = (row for row, _ in islice(near.rank(NEAR_COSINE), work * NEAR_WORK // WORK * 4))
-        ranked += first_of((row for row in by_meaning if row not in known), work * NEAR_WORK // WORK, rank)
+        most = work * NEAR_WORK // WORK
+        # more than are wanted, as some of them are known already, or filtered out
+        by_meaning = (row for row, _ in islice(near.rank(NEAR_COSINE), 4 * most))
+        ranked += first_of((row for row in by_meaning if row not in known), most, rank)
         known = {one.piece.id for one in ranked}
     ranked += rank([row for row in dict.fromkeys(named.values()) if row not in known])
     return sorted(ranked, key=lambda one: one.order)

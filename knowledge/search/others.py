@@ -19,7 +19,7 @@ SUBTYPES: Mapping[str, Literal["consolidation", "heartbeat"]] = {
 """Records that a pass derived from others, by the subtype in their metadata."""
 
 
-def of_memory(found: Hit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
+def to_memory_hit(found: Hit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
     """Return a record as a hit; None where an option leaves it out."""
     record = found.record
     derived = SUBTYPES.get(str((record.metadata or {}).get("subtype")))
@@ -55,7 +55,7 @@ def of_memory(found: Hit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
     )
 
 
-def of_conversation(found: ThreadHit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
+def to_conversation_hit(found: ThreadHit, args: KnowledgeSearchArgs) -> KnowledgeHit | None:
     """Return a piece of conversation as a hit; None where an option leaves it out."""
     if args.min_importance is not None and args.min_importance > USUAL_IMPORTANCE:
         return None
@@ -80,7 +80,7 @@ def of_conversation(found: ThreadHit, args: KnowledgeSearchArgs) -> KnowledgeHit
     )
 
 
-def in_order(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
+def order_hits(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
     """Return hits best first, equal ones newest first; a derived record never stands before a claim of the same key."""
     claims = {hit.title: hit.score for hit in hits if hit.trust == "claim"}
 

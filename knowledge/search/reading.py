@@ -49,7 +49,7 @@ class _Wanted(Struct, frozen=True):
     pieces: list[PlacedPiece]
 
 
-class _Found(Struct, frozen=True):
+class _AddressedFiles(Struct, frozen=True):
     """The file that an address means, other files that may hold its piece, and whether the file was deleted."""
 
     current: _Wanted | None
@@ -78,10 +78,10 @@ class PlaceReader:
 
         Raises `CallerError` for a file that is not indexed or not visible here.
         """
-        address = self._address(params)
+        address = self._address_of(params)
         means = self._means
 
-        def look(tx: Tx) -> _Found | None:
+        def look(tx: Tx) -> _AddressedFiles | None:
             visible = {known.collection_id: known for known in visible_collections(tx, means, params.context, turn)}
             known = visible.get(address.collection_id)
             if known is None:
@@ -91,7 +91,7 @@ class PlaceReader:
                 _Wanted(one, pieces_of(tx, one.content)) if one is not None else None
                 for one in (there.current, *(there.earlier if address.text_hash is not None else ()))
             ]
-            return _Found(current, [one for one in earlier if one is not None], there.is_gone)
+            return _AddressedFiles(current, [one for one in earlier if one is not None], there.is_gone)
 
         found = await means.db.read(look)
         if found is None:
@@ -107,7 +107,7 @@ class PlaceReader:
             await means.db.jot(hurry)
         return result
 
-    def _read_first(self, found: _Found, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:
+    def _read_first(self, found: _AddressedFiles, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:
         """Return the place in the file that an address means, or in the first of the others that has its piece."""
         result = self._read(found.current, address, params) if found.current is not None else None
         if result is not None and result.state not in {"changed", "gone"}:
@@ -124,7 +124,7 @@ class PlaceReader:
         return result
 
     @staticmethod
-    def _address(params: KnowledgeReadParams) -> Address:
+    def _address_of(params: KnowledgeReadParams) -> Address:
         """Return the address that the parameters name. Raises `CallerError` where they name none, or two."""
         if params.address is not None:
             address = read_address(params.address)
@@ -156,9 +156,9 @@ class PlaceReader:
         starts = line_starts(text) if text else []
         outline = [
             OutlineEntry(heading=self._means.scanner.mask(one.heading), level=one.level, from_line=one.from_line)
-            for one in (find_outline(_lines(text, starts)) if file.kind == "markdown" else ())
+            for one in (find_outline(_split_lines(text, starts)) if file.kind == "markdown" else ())
         ]
-        place = self._place(wanted, address, params, data, encoding, outline)
+        place = self._find_place(wanted, address, params, data, encoding, outline)
         sha256 = file.sha256.hex() if file.kind == "pdf" and file.sha256 else hashlib.sha256(data).hexdigest()
         first, last = place.first, min(place.last, len(starts))
         if first > max(1, len(starts)):
@@ -202,7 +202,7 @@ class PlaceReader:
         parts = find_hidden(self._means.scanner.find(text), find_blocks(text))
         return replace_parts(parts, begin, end, lambda start, stop: text[start:stop])
 
-    def _place(
+    def _find_place(
         self,
         wanted: _Wanted,
         address: Address,
@@ -216,11 +216,11 @@ class PlaceReader:
         state: ReadState = "same"
         piece: tuple[int, int] | None = None
         if address.anchor is not None:
-            first, last = _section(address.anchor, outline)
+            first, last = _find_section(address.anchor, outline)
         elif address.from_line is not None:
             first, last = address.from_line, address.to_line or address.from_line
         if address.text_hash is not None:
-            first, last, state, piece = self._find(wanted.pieces, address, data, encoding)
+            first, last, state, piece = self._find_piece(wanted.pieces, address, data, encoding)
         if params.from_line is not None:
             first, last, piece = params.from_line, params.to_line or params.from_line + LINES_SHOWN, None
         elif params.to_line is not None:
@@ -229,7 +229,7 @@ class PlaceReader:
             raise CallerError.at("$.to_line", "That is before the first line")
         return _Place(first, last, state, piece)
 
-    def _find(self, pieces: Sequence[PlacedPiece], address: Address, data: bytes, encoding: str) -> _Place:
+    def _find_piece(self, pieces: Sequence[PlacedPiece], address: Address, data: bytes, encoding: str) -> _Place:
         """Return the present place of an address's piece: where it was indexed, else elsewhere, else its lines."""
         known = [one for one in pieces if one.text_hash.hex()[:HASH_DIGITS] == address.text_hash]
         sizes = {one.to_byte - one.from_byte for one in known}
@@ -279,7 +279,7 @@ def _build_gone(collection_id: str, path: str) -> KnowledgeReadResult:
     )
 
 
-def _lines(text: str, starts: Sequence[int]) -> list[str]:
+def _split_lines(text: str, starts: Sequence[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
@@ -292,7 +292,7 @@ def _next_line(starts: Sequence[int], first: int, cut: int, whole: int) -> int |
     return line if cut < whole and line <= len(starts) else None
 
 
-def _section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
+def _find_section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
     """Return the lines of the section that an anchor names. Raises `CallerError` where there is none."""
     place = _find_heading(anchor, outline, range(len(outline)))
     if place is None:

@@ -9,26 +9,29 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
+from knowledge.links.resolving import split_target
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import FoundPiece, pieces_of, read_pieces
 from knowledge.rows.files import ContentPlace, find_file, places_of
 from knowledge.rows.links import HOUSE, MEMBER_OF, SINGLE_STRENGTHS, TAGGED, titles_of
 from knowledge.search.addresses import is_anchor_of
-from knowledge.search.entities import anchor_of
 from knowledge.search.ranking import total_of
 from knowledge.search.verifying import Disk, ShownPiece
 from knowledge.search.visible import Part
-from protocol.files.knowledge import HitEntity, KnowledgeHit, KnowledgeSearchArgs, ScoreParts, Via
+from protocol.files.knowledge import HitEntity, KnowledgeHit, KnowledgeSearchArgs, Via
 from protocol.seams.ports import Tx
 from retrieval.rows.links import belongings, entity_at, neighbours
 
 MOST_SEEDS = 10
+"""The most hits whose links are followed, those of the highest scores."""
 MOST_NEIGHBOURS = 20
+"""The most links of one hit that are followed."""
 LEAST_STRENGTH = 0.2
 """The strength that an edge must exceed to be followed."""
 RELATED_PART = 0.2
 """The part of a seed's score that its neighbour gets."""
 MOST_ENTITIES = 8
+"""The most entities that a hit names."""
 MOST_PIECES_READ = 200
 """Pieces of a neighbour that are read in search of the section that a link names."""
 
@@ -76,7 +79,8 @@ def find_related(
             if is_hidden or key == (at.collection_id, at.path) or key in found:
                 continue
             via = Via(entity_id=entity.entity_id, kind=end.kind, strength=end.strength, direction=end.direction)
-            found[key] = Related(*key, RELATED_PART * seed.score, via, anchor_of(end.target))
+            anchor = split_target(end.target).anchor if end.target is not None else None
+            found[key] = Related(*key, RELATED_PART * seed.score, via, anchor)
     return found
 
 
@@ -118,11 +122,6 @@ def add_related_score(hit: KnowledgeHit, related: Related) -> KnowledgeHit:
     return msgspec.structs.replace(hit, breakdown=parts, score=total_of(parts), via=related.via)
 
 
-def parts_of_related(related: Related) -> ScoreParts:
-    """Return the parts of a neighbour's score."""
-    return ScoreParts(related=related.score)
-
-
 def titles_of_hits(tx: Tx, hits: Sequence[KnowledgeHit]) -> Mapping[str, str]:
     """Return by address the titles in the front matter of the hits' files."""
     at = {hit.address: content for hit in hits if (content := _content_of(tx, hit)) is not None}
@@ -131,6 +130,7 @@ def titles_of_hits(tx: Tx, hits: Sequence[KnowledgeHit]) -> Mapping[str, str]:
 
 
 def _content_of(tx: Tx, hit: KnowledgeHit) -> int | None:
+    """Return the row of the content that a hit's first file has at present; None without one."""
     at = hit.locations[0]
     known = find_collection(tx, at.collection_id)
     file = find_file(tx, known.id, at.path) if known is not None else None

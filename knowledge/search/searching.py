@@ -21,23 +21,22 @@ from knowledge.rows.files import count_pending, hurry_files
 from knowledge.rows.vectors import has_waiting
 from knowledge.search.addresses import write_address
 from knowledge.search.current_rules import CurrentRules
+from knowledge.search.demands import NO_DEMANDS, SearchDemands
 from knowledge.search.entities import find_part
 from knowledge.search.finding import FileQuestion, RankedPiece, find_pieces
-from knowledge.search.others import SNIPPET_CHARS, in_order, of_conversation, of_memory
+from knowledge.search.others import SNIPPET_CHARS, order_hits, to_conversation_hit, to_memory_hit
 from knowledge.search.related import (
     Related,
     RelatedPieces,
     add_related_score,
     entities_of,
     find_related,
-    parts_of_related,
     read_related,
     show_related,
     titles_of_hits,
 )
 from knowledge.search.verifying import Disk, ShownPiece
-from knowledge.search.visible import Part, chosen, collections_at, place_of
-from knowledge.search.wishes import ASKED_BY_CLIENT, Wish
+from knowledge.search.visible import Part, collections_from, select_by_source, viewpoint_of
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError
@@ -48,6 +47,7 @@ from protocol.files.knowledge import (
     KnowledgeSearchParams,
     KnowledgeSearchResult,
     Location,
+    ScoreParts,
 )
 from protocol.hooks import TurnContext
 from protocol.memory.reads import SearchParams
@@ -98,24 +98,24 @@ class KnowledgeSearcher:
 
     async def search(self, params: KnowledgeSearchParams, turn: TurnContext | None = None) -> KnowledgeSearchResult:
         """Return hits of all houses that the options let through, for a client or for the tool of a turn."""
-        snapshot, found = await self.find_files(params, Wish(turn))
+        snapshot, found = await self.find_files(params, SearchDemands(turn))
         if params.include_related:
             found = await self._with_related(params, snapshot, found)
         hits = [
             *found.hits,
-            *await self._memory(params, turn),
-            *await self._conversation(params, snapshot.workspace_id),
+            *await self._search_memory(params, turn),
+            *await self._search_conversation(params, snapshot.workspace_id),
         ]
-        ordered = await self._with_entities(in_order(hits)[: params.max_results])
+        ordered = await self._with_entities(order_hits(hits)[: params.max_results])
         return KnowledgeSearchResult(
             hits=ordered,
-            freshness=_freshness(snapshot),
+            freshness=_describe_freshness(snapshot),
             semantic=snapshot.semantic,
-            diagnostics=_diagnostics(snapshot, found, ordered),
+            diagnostics=_list_diagnostics(snapshot, found, ordered),
         )
 
     async def find_files(
-        self, params: KnowledgeSearchParams, wish: Wish = ASKED_BY_CLIENT
+        self, params: KnowledgeSearchParams, demands: SearchDemands = NO_DEMANDS
     ) -> tuple[_Snapshot, FoundFiles]:
         """Return the verified hits of files; changed files are queued to be read before others."""
         means = self._means
@@ -125,27 +125,27 @@ class KnowledgeSearcher:
         asked = FileQuestion(terms, vector)
 
         def read(tx: Tx) -> _Snapshot:
-            place = place_of(tx, means, params.context, wish.turn)
-            every = collections_at(tx, place)
-            wanted = chosen(every, params.source) if asks_files else []
-            wanted = [known for known in wanted if known.recall or not wish.recalled_only]
+            viewpoint = viewpoint_of(tx, means, params.context, demands.turn)
+            every = collections_from(tx, viewpoint)
+            wanted = select_by_source(every, params.source) if asks_files else []
+            wanted = [known for known in wanted if known.recall or not demands.recalled_only]
             part = find_part(tx, every, params.entity) if params.entity is not None else None
             is_known = params.entity is None or part is not None
             ranked = find_pieces(tx, asked, means.meaning, wanted, part, params) if is_known else []
-            ranked = [one for one in ranked if one.score >= wish.floor and one.address() not in wish.shown]
+            ranked = [one for one in ranked if one.score >= demands.floor and one.address() not in demands.shown]
             pending = count_pending(tx, [known.id for known in wanted])
             packed = read_packed_texts(tx, (one.piece for one in ranked), MOST_PDFS)
-            semantic = self._semantic(tx, wanted, asked)
+            semantic = self._state_of_meaning(tx, wanted, asked)
             rules = CurrentRules(wanted)
-            return _Snapshot(place.workspace_id, wanted, ranked, pending, semantic, packed, rules, part)
+            return _Snapshot(viewpoint.workspace_id, wanted, ranked, pending, semantic, packed, rules, part)
 
         snapshot = await means.db.read(read)
         work = partial(self._verify, snapshot, params.max_results, terms)
         found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)  # it only reads
-        await self._hurry(snapshot, found.stale)
+        await self._hurry_files(snapshot, found.stale)
         return snapshot, found
 
-    def _semantic(self, tx: Tx, wanted: Sequence[KnownCollection], asked: FileQuestion) -> SemanticState:
+    def _state_of_meaning(self, tx: Tx, wanted: Sequence[KnownCollection], asked: FileQuestion) -> SemanticState:
         """Return the model's state where all pieces were compared by meaning, `pending` where some were, else `off`."""
         state = self._means.meaning.state()
         if state == "off" or not any(known.meaning != "off" for known in wanted):
@@ -160,19 +160,19 @@ class KnowledgeSearcher:
 
         def read(tx: Tx) -> tuple[dict[tuple[str, str], Related], list[RelatedPieces], dict[int, bytes]]:
             related = find_related(tx, found.hits, snapshot.collections, snapshot.part)
-            there = {(at.collection_id, at.path) for hit in found.hits for at in hit.locations}
-            fresh = [one for key, one in related.items() if key not in there and one.score >= least]
+            hit_files = {(at.collection_id, at.path) for hit in found.hits for at in hit.locations}
+            fresh = [one for key, one in related.items() if key not in hit_files and one.score >= least]
             pieces = [one for each in fresh if (one := read_related(tx, each, params)) is not None]
             return related, pieces, read_packed_texts(tx, (one.pieces[0] for one in pieces), MOST_PDFS)
 
         def show(others: Sequence[RelatedPieces], packed: Mapping[int, bytes]) -> tuple[list[KnowledgeHit], set[int]]:
             hits: list[KnowledgeHit] = []
-            with self._disk(snapshot, packed) as disk:
+            with self._open_disk(snapshot, packed) as disk:
                 for one in others:
                     shown = show_related(disk, one)
                     if shown is not None:
-                        piece = RankedPiece(shown[0], one.places, parts_of_related(one.related), [])
-                        hit = self._hit(piece, shown[1], terms)
+                        piece = RankedPiece(shown[0], one.places, ScoreParts(related=one.related.score), [])
+                        hit = self._to_hit(piece, shown[1], terms)
                         hits.append(msgspec.structs.replace(hit, via=one.related.via))
                 return hits, disk.stale
 
@@ -184,11 +184,11 @@ class KnowledgeSearcher:
             for hit in found.hits
         ]
         linked, stale = await anyio.to_thread.run_sync(show, others, packed, abandon_on_cancel=True)
-        await self._hurry(snapshot, stale)
+        await self._hurry_files(snapshot, stale)
         dropped = found.dropped + len(others) - len(linked)
         return found._replace(hits=[*hits, *linked], stale=found.stale | stale, dropped=dropped)
 
-    def _disk(self, snapshot: _Snapshot, packed: Mapping[int, bytes]) -> Disk:
+    def _open_disk(self, snapshot: _Snapshot, packed: Mapping[int, bytes]) -> Disk:
         return Disk(self._means.open_root, partial(hash_of, self._means), snapshot.rules, packed)
 
     async def _with_entities(self, hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
@@ -207,7 +207,7 @@ class KnowledgeSearcher:
             for hit in hits
         ]
 
-    async def _hurry(self, snapshot: _Snapshot, files: Collection[int]) -> None:
+    async def _hurry_files(self, snapshot: _Snapshot, files: Collection[int]) -> None:
         """Queue changed files to be read before others, and scans of the searched collections."""
         now = self._means.clock.now()
 
@@ -226,7 +226,7 @@ class KnowledgeSearcher:
         of_content: Counter[int] = Counter()
         crowded: set[int] = set()
         dropped = 0
-        with self._disk(snapshot, snapshot.packed) as disk:
+        with self._open_disk(snapshot, snapshot.packed) as disk:
             for one in snapshot.ranked:
                 if len(hits) >= most:
                     break
@@ -239,10 +239,10 @@ class KnowledgeSearcher:
                     dropped += 1
                     continue
                 of_content[one.piece.content] += 1
-                hits.append(self._hit(one, shown, terms))
+                hits.append(self._to_hit(one, shown, terms))
             return FoundFiles(hits, disk.stale, dropped, frozenset(crowded))
 
-    def _hit(self, one: RankedPiece, shown: ShownPiece, terms: Sequence[str]) -> KnowledgeHit:
+    def _to_hit(self, one: RankedPiece, shown: ShownPiece, terms: Sequence[str]) -> KnowledgeHit:
         mask = self._means.scanner.mask
         place = shown.places[0]
         address = write_address(place.collection_id, place.path, shown.from_line, shown.to_line, one.piece.text_hash)
@@ -267,7 +267,7 @@ class KnowledgeSearcher:
                 )
                 for at in shown.places
             ],
-            snippet=self._snippet(text, terms),
+            snippet=self._cut_snippet(text, terms),
             text=text,
             score=one.score,
             breakdown=one.parts,
@@ -277,7 +277,7 @@ class KnowledgeSearcher:
             at=place.mtime_ns // 1_000_000,
         )
 
-    def _snippet(self, text: str, terms: Sequence[str]) -> str:
+    def _cut_snippet(self, text: str, terms: Sequence[str]) -> str:
         """Return the part of a text around the line that has most of the question's terms."""
         lines = text.splitlines(keepends=True)
         asked = set(terms)
@@ -285,7 +285,7 @@ class KnowledgeSearcher:
         best = max(range(len(lines)), key=lambda place: (scores[place], -place), default=0)
         return shorten("".join(lines[best:]).strip() or text.strip(), SNIPPET_CHARS)
 
-    async def _memory(self, params: KnowledgeSearchParams, turn: TurnContext | None) -> list[KnowledgeHit]:
+    async def _search_memory(self, params: KnowledgeSearchParams, turn: TurnContext | None) -> list[KnowledgeHit]:
         is_asked = params.source in {None, "memory", "heartbeat", "consolidation"} and params.entity is None
         if not is_asked or not self._means.has_memory():
             return []
@@ -300,17 +300,17 @@ class KnowledgeSearcher:
             if error.reason in {"memory_ignored", "memory_disabled", "scope_out_of_context"}:
                 return []
             raise
-        return [hit for one in found.hits if (hit := of_memory(one, params)) is not None]
+        return [hit for one in found.hits if (hit := to_memory_hit(one, params)) is not None]
 
-    async def _conversation(self, params: KnowledgeSearchParams, workspace_id: str) -> list[KnowledgeHit]:
+    async def _search_conversation(self, params: KnowledgeSearchParams, workspace_id: str) -> list[KnowledgeHit]:
         if params.source not in {None, "conversation"} or params.entity is not None:
             return []
         asked = ThreadSearchParams(workspace_id=workspace_id, query=params.query, limit=params.max_results)
         found = await self._means.search_conversation(asked)
-        return [hit for one in found.hits if (hit := of_conversation(one, params)) is not None]
+        return [hit for one in found.hits if (hit := to_conversation_hit(one, params)) is not None]
 
 
-def _freshness(snapshot: _Snapshot) -> Freshness:
+def _describe_freshness(snapshot: _Snapshot) -> Freshness:
     """Return how new the index of the searched collections is; without any it is `scanned`."""
     scanned = [known.scanned_at for known in snapshot.collections]
     is_stale = snapshot.pending > 0 or any(at is None for at in scanned)
@@ -323,17 +323,17 @@ def _freshness(snapshot: _Snapshot) -> Freshness:
     )
 
 
-def _diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[KnowledgeHit]) -> list[Diagnostic]:
-    told: list[Diagnostic] = []
+def _list_diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[KnowledgeHit]) -> list[Diagnostic]:
+    diagnostics: list[Diagnostic] = []
     if found.dropped:
-        told.append(Diagnostic(code="stale_dropped", data={"count": found.dropped}))
+        diagnostics.append(Diagnostic(code="stale_dropped", data={"count": found.dropped}))
     gone = [known.collection_id for known in snapshot.collections if known.state == "unavailable"]
     if gone:
-        told.append(Diagnostic(code="collection_unavailable", data={"collection_ids": gone}))
+        diagnostics.append(Diagnostic(code="collection_unavailable", data={"collection_ids": gone}))
     if snapshot.pending or any(known.scanned_at is None for known in snapshot.collections):
-        told.append(Diagnostic(code="index_pending", data={"count": snapshot.pending}))
+        diagnostics.append(Diagnostic(code="index_pending", data={"count": snapshot.pending}))
     if snapshot.collections and snapshot.semantic == "off":
-        told.append(Diagnostic(code="semantic_off"))
+        diagnostics.append(Diagnostic(code="semantic_off"))
     if not hits:
-        told.append(Diagnostic(code="no_match"))
-    return told
+        diagnostics.append(Diagnostic(code="no_match"))
+    return diagnostics

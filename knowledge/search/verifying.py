@@ -65,7 +65,7 @@ class Disk:
             if root is not None:
                 root.close()
 
-    def _root(self, path: str) -> SafeRoot | None:
+    def _open_collection(self, path: str) -> SafeRoot | None:
         if path not in self._roots:
             try:
                 self._roots[path] = self._open_root(path)
@@ -78,7 +78,7 @@ class Disk:
         shown: ShownPiece | None = None
         kept: list[ContentPlace] = []
         for place in places:
-            found = self._at(piece, place)
+            found = self._read_at(piece, place)
             if found is None:
                 self.stale.add(place.file)
                 continue
@@ -86,13 +86,14 @@ class Disk:
             kept.append(place)
         return shown._replace(places=kept) if shown is not None else None
 
-    def _at(self, piece: FoundPiece, place: ContentPlace) -> ShownPiece | None:
-        root = self._root(place.root)
+    def _read_at(self, piece: FoundPiece, place: ContentPlace) -> ShownPiece | None:
+        """Return a piece as its file at one place has it; None where it has not, or may not be shown at present."""
+        root = self._open_collection(place.root)
         if root is None or self._rules.leave_out(root, place.collection, place.path):
             return None
         try:
             with root.open_file(place.path) as file:
-                if piece.kind == "markdown" and _keeps_out(file, piece, place):
+                if piece.kind == "markdown" and _has_opted_out(file, piece, place):
                     return None
                 return self._read_pdf(file, piece, place) if piece.kind == "pdf" else self._read(file, piece)
         except (UnsafeFileError, OSError):
@@ -140,7 +141,7 @@ def _mask_piece(data: bytes, piece: FoundPiece) -> str:
     return mask_hidden(data, piece.from_byte, parts_of(piece.hidden), piece.encoding)
 
 
-def _keeps_out(file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> bool:
+def _has_opted_out(file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> bool:
     """Return whether a note that changed since it was indexed opts out in its front matter."""
     if os.fstat(file.fileno()).st_mtime_ns == place.mtime_ns:
         return False

@@ -39,7 +39,7 @@ class Viewpoint(Struct, frozen=True):
     is_subagent: bool
 
 
-def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None) -> Viewpoint:
+def viewpoint_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None) -> Viewpoint:
     """Return the viewpoint of a call. Raises `Refused("scope_out_of_context")` for a thread of another workspace.
 
     A call within a turn takes it from `turn`, as the turn's thread need not be stored.
@@ -55,13 +55,14 @@ def place_of(tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext 
 def visible_collections(
     tx: Tx, means: KnowledgeMeans, context: Context, turn: TurnContext | None = None
 ) -> list[KnownCollection]:
+    """Return the collections that a call sees. Raises `Refused("scope_out_of_context")`, as `viewpoint_of` does."""
+    return collections_from(tx, viewpoint_of(tx, means, context, turn))
+
+
+def collections_from(tx: Tx, viewpoint: Viewpoint) -> list[KnownCollection]:
     """Return the collections of the workspace and of the user; for a subagent those of the workspace alone."""
-    return collections_at(tx, place_of(tx, means, context, turn))
-
-
-def collections_at(tx: Tx, place: Viewpoint) -> list[KnownCollection]:
-    """Return the collections that are visible from a viewpoint."""
-    return list_collections(tx, [place.workspace_id] if place.is_subagent else [place.workspace_id, USER])
+    workspace_id = viewpoint.workspace_id
+    return list_collections(tx, [workspace_id] if viewpoint.is_subagent else [workspace_id, USER])
 
 
 def part_of(entity: str) -> Part | None:
@@ -70,7 +71,7 @@ def part_of(entity: str) -> Part | None:
     return Part(collection_id, path.strip("/")) if colon and collection_id else None
 
 
-def chosen(collections: Sequence[KnownCollection], source: str | None) -> list[KnownCollection]:
+def select_by_source(collections: Sequence[KnownCollection], source: str | None) -> list[KnownCollection]:
     """Return the one collection that a source `collection:ID` names, if it is among them; else all."""
     if source is None or not source.startswith(COLLECTION):
         return list(collections)

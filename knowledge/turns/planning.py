@@ -20,7 +20,7 @@ _WIKILINK = compile_late(r"\[\[([^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]
 _NAME = compile_late(r"[\w@~+-][\w@~+./-]{0,200}\.[A-Za-z0-9]{1,8}(?![\w/])")
 
 
-def names_in(text: str) -> list[str]:
+def find_names(text: str) -> list[str]:
     """Return the names of linked pages, then of files, that a message uses."""
     linked = [found[1].strip() for found in _WIKILINK.finditer(text)]
     named = [found[0] for found in _NAME.finditer(text) if kind_of(found[0].rpartition("/")[2]) is not None]
@@ -31,7 +31,7 @@ def propose_files(text: str, context: TurnContext) -> tuple[FilesPlan, list[str]
     """Return the searches of files for a turn, and the tools that the message may need."""
     if context.memory_mode == "ignored":
         return FilesPlan(), []
-    names = names_in(text)
+    names = find_names(text)
     if not names and not says(text, "files"):
         return FilesPlan(), []
     words = text.strip()[:MAX_QUERY_CHARS]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec import Struct
 
-from knowledge.search.wishes import Wish
-from knowledge.turns.permission import why_no_recall
+from knowledge.search.demands import SearchDemands
+from knowledge.turns.permission import find_denial_of_recall
 from promt.render import shorten
 from promt.time_words import zone_of
 from protocol.conversation.manifests import SourceRef
@@ -47,7 +47,7 @@ SHOWN_BEGINNING = 40
 Settings = Callable[[], KnowledgeSettings]
 
 
-class _Asked(Struct, frozen=True):
+class _PlannedSearch(Struct, frozen=True):
     """One search: its query, the least score, and the characters that it may fill."""
 
     query: FileQuery
@@ -55,7 +55,7 @@ class _Asked(Struct, frozen=True):
     room: int
 
 
-def item_of(hit: KnowledgeHit, most: int, zone: tzinfo) -> ContextItem:
+def to_context_item(hit: KnowledgeHit, most: int, zone: tzinfo) -> ContextItem:
     """Return a piece of a file for the prompt; one longer than `most` characters begins with its best line."""
     at = hit.locations[0]
     text = hit.text.strip()
@@ -78,17 +78,17 @@ class _FileRecall:
         self._searcher = searcher
         self._settings = settings
 
-    async def _recall(self, given: HookInput, wishes: Sequence[_Asked]) -> HookOutput:
+    async def _recall(self, given: HookInput, searches: Sequence[_PlannedSearch]) -> HookOutput:
         """Return the hits of the searches, made in order; a hit is shown once."""
         settings = self._settings()
         found: list[KnowledgeHit] = []
         has_any = False
         with anyio.move_on_after((TIMEOUT_MS - HAND_OVER_MS) / 1000) as patience:
-            for wish in wishes:
+            for planned in searches:
                 room = settings.prompt_hits - len(found)
                 if room <= 0:
                     break
-                hits, is_there = await self._search(given, wish, found, room)
+                hits, is_there = await self._search(given, planned, found, room)
                 has_any = has_any or is_there
                 found += hits
         if patience.cancelled_caught:
@@ -98,34 +98,34 @@ class _FileRecall:
         return self._output(given, found, "recalled" if found else "empty", "matched" if found else "no_match")
 
     async def _search(
-        self, given: HookInput, asked: _Asked, before: Sequence[KnowledgeHit], room: int
+        self, given: HookInput, planned: _PlannedSearch, before: Sequence[KnowledgeHit], room: int
     ) -> tuple[list[KnowledgeHit], bool]:
         """Return the hits, and whether there was any collection to be searched."""
-        source = asked.query.source or ""
+        source = planned.query.source or ""
         params = KnowledgeSearchParams(
-            query=asked.query.query[:MAX_QUERY_CHARS],
+            query=planned.query.query[:MAX_QUERY_CHARS],
             max_results=room,
-            entity=asked.query.entity,
+            entity=planned.query.entity,
             source=source if source.startswith("collection:") else "file",
             context=Context(workspace_id=given.context.workspace_id),
         )
         shown = frozenset([*given.recalled.knowledge_ids, *(hit.address for hit in before)])
-        wish = Wish(turn=given.context, recalled_only=True, floor=asked.floor, shown=shown)
+        demands = SearchDemands(turn=given.context, recalled_only=True, floor=planned.floor, shown=shown)
         try:
-            snapshot, found = await self._searcher().find_files(params, wish)
+            snapshot, found = await self._searcher().find_files(params, demands)
         except GatewayError:  # the name is that of several pages
             return [], False
         kept: list[KnowledgeHit] = []
-        left = asked.room
+        left = planned.room
         for hit in found.hits:
-            size = min(self._most(), len(hit.text), asked.room)
+            size = min(self._most_chars(), len(hit.text), planned.room)
             if hit.address in shown or size > left:
                 continue
             left -= size
             kept.append(hit)
         return kept, bool(snapshot.collections)
 
-    def _most(self) -> int:
+    def _most_chars(self) -> int:
         """Return the most characters of a piece in the prompt."""
         settings = self._settings()
         return min(settings.max_hit_chars, max(LEAST_CHARS, settings.prompt_chars - FRAME_CHARS))
@@ -137,8 +137,8 @@ class _FileRecall:
                 PromptContext(
                     context_id=self.context_id,
                     domain="knowledge",
-                    items=[item_of(hit, self._most(), zone) for hit in hits],
-                    max_chars=max(settings.prompt_chars, FRAME_CHARS + self._most()),  # room for one short piece
+                    items=[to_context_item(hit, self._most_chars(), zone) for hit in hits],
+                    max_chars=max(settings.prompt_chars, FRAME_CHARS + self._most_chars()),  # room for one short piece
                     max_item_chars=settings.max_hit_chars,
                     status=status,
                     reason=reason,
@@ -154,14 +154,14 @@ class FileRecall(_FileRecall):
 
     async def __call__(self, given: HookInput) -> HookOutput:
         """Return a block of the pieces that fit the message, or the reason why there are none."""
-        denied = why_no_recall(given.context, given.policy)
+        denied = find_denial_of_recall(given.context, given.policy)
         if denied is None and len(given.text.strip()) < MIN_TEXT_CHARS:
             denied = "too_short"
         if denied is not None:
             return self._output(given, [], "skipped", denied)
         settings = self._settings()
         query = FileQuery(query=given.text)
-        return await self._recall(given, [_Asked(query, settings.min_relevancy, settings.prompt_chars)])
+        return await self._recall(given, [_PlannedSearch(query, settings.min_relevancy, settings.prompt_chars)])
 
 
 class ActiveFileRecall(_FileRecall):
@@ -173,7 +173,7 @@ class ActiveFileRecall(_FileRecall):
         """Return a block of the pieces that the plan asks for; nothing for a plan without files."""
         if given.plan is None or given.plan.knowledge.status == "skip" or not given.plan.knowledge.queries:
             return HookOutput()
-        denied = why_no_recall(given.context, given.policy)
+        denied = find_denial_of_recall(given.context, given.policy)
         if denied is not None:
             return self._output(given, [], "skipped", denied)
         settings = self._settings()
@@ -181,13 +181,13 @@ class ActiveFileRecall(_FileRecall):
         return await self._recall(
             given,
             [
-                _Asked(query, floor, min(query.max_chars or settings.prompt_chars, settings.prompt_chars))
+                _PlannedSearch(query, floor, min(query.max_chars or settings.prompt_chars, settings.prompt_chars))
                 for query in given.plan.knowledge.queries[:MAX_QUERIES]
             ],
         )
 
 
-def recall_hooks(
+def list_recall_hooks(
     searcher: "Callable[[], KnowledgeSearcher]", settings: Settings, is_there: Callable[[], bool]
 ) -> list[Subscription]:
     """Return the hooks of recall; `searcher` is called when one searches.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from knowledge.turns.permission import why_no_tools
+from knowledge.turns.permission import find_denial_of_tools
 from promt.render import UNSEEN, shorten
 from protocol.conversation.host_turns import ToolFailure, ToolReply
 from protocol.errors import GatewayError
@@ -46,7 +46,7 @@ def _context(turn: TurnContext) -> Context:
     return Context(workspace_id=turn.workspace_id)
 
 
-def _row(hit: KnowledgeHit, width: int) -> dict[str, Any]:
+def _to_row(hit: KnowledgeHit, width: int) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(hit, name) for name in SHOWN}
     row |= {name: value for name in RARELY if (value := getattr(hit, name)) is not None}
     return row | {"snippet": shorten(UNSEEN.sub("", hit.snippet), width)}
@@ -56,17 +56,17 @@ def _fits(reply: ToolReply) -> bool:
     return len(msgspec.json.encode(reply).decode()) <= MAX_RESULT_CHARS
 
 
-def _failure(code: str, message: str) -> ToolReply:
+def _fail(code: str, message: str) -> ToolReply:
     return ToolReply(ok=False, error=ToolFailure(code=code, message=message))
 
 
-def answer_of(found: KnowledgeSearchResult) -> ToolReply:
+def build_answer(found: KnowledgeSearchResult) -> ToolReply:
     """Return as many hits as fit, with the longest snippets that fit then."""
-    told = {"freshness": found.freshness.state, "diagnostics": [one.code for one in found.diagnostics], "note": NOTE}
+    rest = {"freshness": found.freshness.state, "diagnostics": [one.code for one in found.diagnostics], "note": NOTE}
     for count in range(len(found.hits), -1, -1):
         for width in WIDTHS:
             is_cut = count < len(found.hits) or width != WIDTHS[0]
-            data: dict[str, Any] = {"hits": [_row(hit, width) for hit in found.hits[:count]], **told}
+            data: dict[str, Any] = {"hits": [_to_row(hit, width) for hit in found.hits[:count]], **rest}
             reply = ToolReply(ok=True, data={**data, "truncated": True} if is_cut else data)
             if _fits(reply):
                 return reply
@@ -94,7 +94,7 @@ class KnowledgeTools:
 
     async def offer(self, given: HookInput) -> HookOutput:
         """Offer the tools, hidden until the turn's plan or model asks for them; the hook `knowledge.tool_bundle`."""
-        if not given.provider_calls_tools or why_no_tools(given.context, given.policy) is not None:
+        if not given.provider_calls_tools or find_denial_of_tools(given.context, given.policy) is not None:
             return HookOutput()
         names = [name for name in self._calls if name not in given.existing_tools]
         return HookOutput(contributions=[ToolBundle(domain="knowledge", tools=[tool_spec(name) for name in names])])
@@ -102,24 +102,24 @@ class KnowledgeTools:
     async def __call__(self, context: ToolContext, name: str, arguments: dict[str, Any]) -> ToolReply:
         """Return the tool's answer."""
         if name not in self._calls:
-            return _failure("unknown_tool", "There is no such tool.")
+            return _fail("unknown_tool", "There is no such tool.")
         settings = self._settings()
         if not (settings.enabled and settings.tools_enabled):
-            return _failure("knowledge_disabled", "Search of the user's files is switched off.")
-        if why_no_tools(context.turn, context.policy) is not None:
-            return _failure("forbidden", "Files cannot be read in this turn.")
+            return _fail("knowledge_disabled", "Search of the user's files is switched off.")
+        if find_denial_of_tools(context.turn, context.policy) is not None:
+            return _fail("forbidden", "Files cannot be read in this turn.")
         shape, call = self._calls[name]
         try:
             return await call(context, msgspec.convert(arguments, shape))
         except msgspec.ValidationError as error:
-            return _failure("invalid_params", str(error))
+            return _fail("invalid_params", str(error))
         except GatewayError as error:
-            return _failure(error.reason, error.message)
+            return _fail(error.reason, error.message)
 
     async def _search(self, context: ToolContext, args: KnowledgeSearchArgs) -> ToolReply:
         asked = {name: getattr(args, name) for name in args.__struct_fields__}
         params = KnowledgeSearchParams(**asked, context=_context(context.turn))
-        return answer_of(await self._searcher().search(params, context.turn))
+        return build_answer(await self._searcher().search(params, context.turn))
 
     async def _read(self, context: ToolContext, args: KnowledgeReadArgs) -> ToolReply:
         reply = ToolReply(ok=False)

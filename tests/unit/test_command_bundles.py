@@ -186,3 +186,24 @@ def test_errors_of_an_import_are_documents(home: Path) -> None:
     ended = run("import", "talk.md", "--json")
     assert ended.code == 69
     assert "damaged" in ended.json["error"]["message"]
+
+
+def test_a_rehearsal_without_a_home_obeys_the_configuration_that_waits_for_it(home: Path, tmp_path: Path) -> None:
+    remember(COFFEE)
+    assert run("export", str(tmp_path / "mine.jsonl")).code == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "config.toml").write_text("[gateway.memory]\nenabeld = true\n", encoding="utf-8")
+    for rehearsal in ([], ["--dry-run"]):
+        assert run("import", "mine.jsonl", "--home", str(other), *rehearsal).code == 78, rehearsal
+    assert sorted(path.name for path in tmp_path.iterdir() if path != home) == ["mine.jsonl", "other"]
+
+
+def test_a_warning_of_a_backup_stays_out_of_its_json(home: Path) -> None:
+    remember(COFFEE)
+    (home / "spool").mkdir(exist_ok=True)
+    (home / "spool" / "capture-pxy_left.jsonl").touch()
+    (home / "config.toml").write_text("[gateway.memory]\nenabled = 'perhaps'\n", encoding="utf-8")
+    ended = run("backup", "mine.backup", "--json")
+    assert (ended.code, ended.json["has_key"]) == (0, True)
+    assert "not in it" in ended.err

@@ -15,7 +15,7 @@ from gateway.base import exit_codes
 from gateway.doors.commands import COMMANDS, load
 from gateway.doors.commands.parsing import parser
 from gateway.doors.commands.reasons import QUESTIONS
-from gateway.doors.terminal.exits import OF_REASON, code_of
+from gateway.doors.terminal.exits import CODE_OF_REASON, code_of
 from gateway.embedding.embedder import EmbedderError
 from gateway.wire.client import console_script
 from protocol.errors import REASONS, GatewayError
@@ -424,7 +424,7 @@ def test_every_reason_of_the_contract_has_an_exit_code_that_is_documented() -> N
     documented = set(re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "cli.md").read_text(encoding="utf-8"), re.MULTILINE))
     codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
     assert documented == {str(code) for code in codes}
-    assert set(OF_REASON) <= set(REASONS)
+    assert set(CODE_OF_REASON) <= set(REASONS)
     assert {code_of(GatewayError(reason)) for reason in REASONS} <= codes
 
 

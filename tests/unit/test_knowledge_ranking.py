@@ -9,9 +9,9 @@ from knowledge.links.finding import find_imports, find_links
 from knowledge.links.folders import folder_of_index, kind_of_root, list_folders_above
 from knowledge.links.resolving import Named, Names, key_of, resolve
 from knowledge.search.evidence import state_in
-from knowledge.search.others import in_order, of_memory
+from knowledge.search.others import order_hits, to_memory_hit
 from knowledge.search.ranking import BARE, total_of, weigh, weights_of
-from knowledge.turns.planning import names_in
+from knowledge.turns.planning import find_names
 from protocol.base import Scope
 from protocol.files.knowledge import KnowledgeSearchArgs
 from protocol.memory.reads import Hit
@@ -53,7 +53,7 @@ def found(key: str, score: float, subtype: str | None = None) -> Hit:
 
 def test_knowledge_statement_19_an_insight_counts_more_and_never_before_the_claim_of_its_key() -> None:
     asked = KnowledgeSearchArgs(query="it")
-    insight, claim = of_memory(found("tea", 0.5, "insight"), asked), of_memory(found("tea", 0.55), asked)
+    insight, claim = to_memory_hit(found("tea", 0.5, "insight"), asked), to_memory_hit(found("tea", 0.55), asked)
     assert insight is not None
     assert claim is not None
     assert (insight.score, insight.breakdown.consolidation, insight.source, insight.trust) == (
@@ -62,12 +62,13 @@ def test_knowledge_statement_19_an_insight_counts_more_and_never_before_the_clai
         "consolidation",
         "derived",
     )
-    assert [hit.trust for hit in in_order([insight, claim])] == ["claim", "derived"]
-    other = of_memory(found("coffee", 0.55), asked)
+    assert [hit.trust for hit in order_hits([insight, claim])] == ["claim", "derived"]
+    other = to_memory_hit(found("coffee", 0.55), asked)
     assert other is not None
-    assert [hit.trust for hit in in_order([other, insight])] == ["derived", "claim"]
+    assert [hit.trust for hit in order_hits([other, insight])] == ["derived", "claim"]
     assert (
-        of_memory(found("tea", 0.5, "insight"), KnowledgeSearchArgs(query="it", include_consolidations=False)) is None
+        to_memory_hit(found("tea", 0.5, "insight"), KnowledgeSearchArgs(query="it", include_consolidations=False))
+        is None
     )
 
 
@@ -260,4 +261,4 @@ def test_a_quotation_is_found_without_marks_and_line_ends() -> None:
 
 
 def test_names_that_a_message_uses() -> None:
-    assert names_in("See [[Q3 plan|the plan]] and plans/q3.md, not 3.5 or example.com") == ["Q3 plan", "plans/q3.md"]
+    assert find_names("See [[Q3 plan|the plan]] and plans/q3.md, not 3.5 or example.com") == ["Q3 plan", "plans/q3.md"]

@@ -553,14 +553,14 @@ def test_blanks_within_groups_are_those_that_the_text_shows(words: list[tuple[in
     """They are found by the lengths of the words, which takes a fraction of the time."""
     text = "".join("x" * size + seam for size, seam in words)
     shown = [place for m in APART.finditer(text) for place in range(*m.span()) if text[place] == " "]
-    found = list(secret_scanner._spaces(secret_scanner._View(text)))
+    found = list(secret_scanner._find_gaps(secret_scanner._View(text)))
     assert found == [(place, place + 1, "") for place in shown]
 
 
 @given(st.text("aB3 \n%41\u00e9+'", max_size=60), st.data())
 def test_a_place_in_a_text_that_was_put_together_is_known_in_the_text(text: str, data: st.DataObject):
     view = secret_scanner._View(text)
-    for edits in (secret_scanner._spaces, secret_scanner._joints, secret_scanner._escapes):
+    for edits in (secret_scanner._find_gaps, secret_scanner._find_joints, secret_scanner._find_escapes):
         undone = view.apply_edits(edits(view))
         if undone is not None and undone.text:
             start = data.draw(st.integers(0, len(undone.text) - 1))

@@ -9,7 +9,7 @@ from gateway.doors.commands import Command
 from gateway.doors.commands.door import home_of, require_home, through_door
 from gateway.doors.commands.options import add_home, add_json, path
 from gateway.doors.terminal.exits import Stop, reading, require_folder_of, writing
-from gateway.doors.terminal.screen import plain, progress, say, show_json, size
+from gateway.doors.terminal.screen import hint, plain, progress, say, show_json, size
 from gateway.home.spool import find_spools
 from gateway.home.starting import UnusableError
 
@@ -41,7 +41,7 @@ def _keep_spooled(given: argparse.Namespace) -> None:
     try:
         through_door(given, lambda door: door.app.left.deliver(takes_living=True))
     except UnusableError as error:
-        say(f"answers that chat proxies hold are not in it: {plain(error.line)}", "yellow")
+        hint(f"answers that chat proxies hold are not in it: {plain(error.line)}", "yellow")
 
 
 def _show(given: argparse.Namespace, manifest: Manifest, line: str, aside: Path | None = None) -> None:

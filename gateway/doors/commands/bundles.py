@@ -2,15 +2,12 @@
 
 import argparse
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from gateway.base import logs
 from gateway.base.durable_file import publish
 from gateway.base.exit_codes import DATA, NO_INPUT, OK, USAGE
 from gateway.doors.commands import Command
@@ -23,7 +20,7 @@ from gateway.doors.commands.bundle_files import (
     pages_of,
     write_out,
 )
-from gateway.doors.commands.door import HomeMethods, has_home, home_of, read_configuration, through_door
+from gateway.doors.commands.door import HomeMethods, home_of, read_configuration, through_door, trying_home
 from gateway.doors.commands.options import (
     add_context,
     add_place,
@@ -39,14 +36,14 @@ from gateway.doors.commands.paging import each_page
 from gateway.doors.terminal.exits import Stop, reading, require_folder_of, writing
 from gateway.doors.terminal.screen import format_count, hint, plain, say, show_json, show_table, words
 from protocol import methods as m
-from protocol.base import DEFAULT_WORKSPACE
+from protocol.base import DEFAULT_WORKSPACE, Diagnostic
 from protocol.memory.bundles import ExportResult, ImportResult
 
 DASH = Path("-")
 """The name that stands for stdin or stdout in place of a file."""
 ZIP_START = b"PK"
-TAKERS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
-"""The option with which an import takes in entries of a kind of scope."""
+SCOPE_OPTIONS = {"workspace": "--workspace", "agent": "--agent", "thread": "--thread"}
+"""The option with which an import takes in the entries of a scope, by the kind of the scope."""
 
 
 # -- export ------------------------------------------------------------------------------------------------------------
@@ -79,7 +76,7 @@ def _export(given: argparse.Namespace) -> int:
     if file is not None:
         with writing(file):
             publish(file.absolute(), bundle.encode())
-        _show_export(given, pages, is_everything=scopes is None)
+        _show_export(given, pages, diagnostics, is_everything=scopes is None)
     elif given.json:
         show_json(ExportResult(bundle=bundle, next_cursor=None, diagnostics=diagnostics))
     else:
@@ -89,11 +86,12 @@ def _export(given: argparse.Namespace) -> int:
     return OK
 
 
-def _show_export(given: argparse.Namespace, pages: list[ExportResult], *, is_everything: bool) -> None:
+def _show_export(
+    given: argparse.Namespace, pages: list[ExportResult], diagnostics: list[Diagnostic], *, is_everything: bool
+) -> None:
     headers = [counts_of(page.bundle) for page in pages]
     counts = {name: sum(header[name] for header in headers) for name in ("records", "candidates", "tombstones")}
     if given.json:
-        diagnostics = [entry for page in pages for entry in page.diagnostics]
         show_json({"file": str(given.file.absolute()), **counts, "diagnostics": diagnostics})
         return
     named = {name: format_count(count, name.removesuffix("s"), name) for name, count in counts.items()}
@@ -120,24 +118,10 @@ def _arrange_import(to: argparse.ArgumentParser) -> None:
     to.add_argument("--dry-run", action="store_true", help="change nothing; say what would be done")
 
 
-@contextmanager
-def _home_to_try(given: argparse.Namespace) -> Generator[None]:
-    """Give a dry run without a home a temporary one, so that it leaves no trace."""
-    if not given.dry_run or has_home(given):
-        yield
-        return
-    with tempfile.TemporaryDirectory(prefix="pioneer-dry-run-", ignore_cleanup_errors=True) as folder:
-        given.home = Path(folder) / "home"
-        try:
-            yield
-        finally:
-            logs.close()  # some platforms cannot remove an open file
-
-
 def _import(given: argparse.Namespace) -> int:
-    with _home_to_try(given):
+    with trying_home(given):
         if given.path == DASH:
-            return _take_in(given, chunks_of(stdin_file()))
+            return _import_bundle(given, chunks_of(stdin_file()))
         with reading(given.path):
             file = given.path.open("rb") if given.path.is_file() else None
         if file is not None:
@@ -145,9 +129,9 @@ def _import(given: argparse.Namespace) -> int:
                 head = file.read(HEAD_BYTES)
                 if is_bundle(head):
                     file.seek(0)
-                    return _take_in(given, chunks_of(file))
+                    return _import_bundle(given, chunks_of(file))
                 _refuse_backup(given.path, file, head)
-        return _import_talk(given)
+        return _import_conversations(given)
 
 
 def _refuse_backup(path: Path, file: BinaryIO, head: bytes) -> None:
@@ -164,11 +148,11 @@ def _refuse_backup(path: Path, file: BinaryIO, head: bytes) -> None:
         )
 
 
-def _import_talk(given: argparse.Namespace) -> int:
+def _import_conversations(given: argparse.Namespace) -> int:
     from gateway.imports.importer import ImportOptions, Stopped, main  # noqa: PLC0415
 
     read_configuration(given)  # so that its errors stop the import; the spawned gateway would start all the same
-    wish = ImportOptions(
+    options = ImportOptions(
         path=given.path,
         home=home_of(given),
         config=given.config,
@@ -177,12 +161,12 @@ def _import_talk(given: argparse.Namespace) -> int:
         workspace_id=given.workspace or read_workspace_variable() or DEFAULT_WORKSPACE,
     )
     try:
-        return main(wish)
+        return main(options)
     except Stopped as stopped:
         raise Stop(stopped.code, stopped.line) from stopped
 
 
-def _take_in(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
+def _import_bundle(given: argparse.Namespace, chunks: Iterator[bytes]) -> int:
     given.workspace = given.workspace or workspace_here()
     head = next(chunks, b"")
     if not head:
@@ -230,7 +214,7 @@ def _show_import(total: ImportResult, outside: Counter[str], *, is_dry_run: bool
     )
     for scope, count in outside.items():
         kind, _, key = scope.partition(":")
-        way = f": `{TAKERS[kind]} {plain(key)}` takes it in" if kind in TAKERS else ""
+        way = f": `{SCOPE_OPTIONS[kind]} {plain(key)}` takes it in" if kind in SCOPE_OPTIONS else ""
         say(f"{count} of them belong to {plain(scope)}{way}", "yellow")
 
 

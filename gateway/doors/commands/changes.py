@@ -7,13 +7,20 @@ from typing import Any, NamedTuple, get_args
 
 from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.door import BYTES_LEFT, HomeMethods, through_door
 from gateway.doors.commands.left_words import show_left, show_sources
 from gateway.doors.commands.memories import show_records
-from gateway.doors.commands.naming import NOT_THERE, find_memory, is_id, name_forgotten, name_memory, reach_memory
+from gateway.doors.commands.naming import (
+    KEY_SCOPES,
+    NOT_THERE,
+    find_memory,
+    is_id,
+    name_forgotten,
+    name_memory,
+    reach_memory,
+)
 from gateway.doors.commands.new_memories import hint_way_back, understand, value_of
 from gateway.doors.commands.options import (
-    KEY_SCOPES,
     add_context,
     add_place,
     add_sureness,
@@ -87,7 +94,7 @@ class Correction(NamedTuple):
 
 
 def _is_unsaid(value: Any, content: str | None) -> bool:
-    """Return whether new words lack the value that was read from the old ones."""
+    """Return whether there are new words that lack a text `value`, which was then read from the old ones."""
     return content is not None and isinstance(value, str) and value.casefold() not in content.casefold()
 
 
@@ -111,7 +118,7 @@ def _arrange_forget(to: argparse.ArgumentParser) -> None:
 
 
 def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return the targets that the options name, without a named memory; the first that holds anything is forgotten.
+    """Return the targets that options name where no words name a memory, in the order in which they are tried.
 
     Raises `Stop`.
     """
@@ -127,8 +134,8 @@ def _targets_of(given: argparse.Namespace) -> list[dict[str, Any]]:
     return [{"kind": "scoped_key", "scope": scope_of(scope, given), "key": given.key} for scope in scopes]
 
 
-class ForgetPreview(NamedTuple):
-    """A forgetting, as a rehearsal or carried out."""
+class Forgetting(NamedTuple):
+    """A forgetting, rehearsed or carried out, as `result.dry_run` says."""
 
     result: ForgetResult
     records: Sequence[Record]
@@ -136,7 +143,7 @@ class ForgetPreview(NamedTuple):
     returned: Sequence[Record] = ()
     """The memories that these had replaced, and that are active again."""
     beside: Sequence[Record] = ()
-    """The memories that stay, of the same sentence."""
+    """The memories that stay although they rest on the same sentence."""
 
     @property
     def rows(self) -> list[list[str]]:
@@ -145,12 +152,12 @@ class ForgetPreview(NamedTuple):
         return [[one.memory_id, one.category, one.content if is_named else hide_sensitive(one)] for one in self.records]
 
     @property
-    def is_open(self) -> bool:
+    def would_forget(self) -> bool:
         """Return whether it is a rehearsal that would forget something."""
         return self.result.dry_run and bool(self.result.forgotten_memory_ids or self.result.cancelled)
 
 
-async def _look(door: HomeMethods, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
+async def _rehearse(door: HomeMethods, targets: Sequence[dict[str, Any]], params: dict[str, Any]) -> ForgetResult:
     """Rehearse a forgetting of the first target that holds anything, and put that target into `params`."""
     would = ForgetResult(forgotten_memory_ids=[], dry_run=True)
     for target in targets:
@@ -161,20 +168,20 @@ async def _look(door: HomeMethods, targets: Sequence[dict[str, Any]], params: di
     return would
 
 
-async def _carry_out(door: HomeMethods, params: dict[str, Any], records: Sequence[Record]) -> ForgetPreview:
+async def _carry_out(door: HomeMethods, params: dict[str, Any], records: Sequence[Record]) -> Forgetting:
     result = await door.call(m.MEMORY_FORGET, params)
     before = [one.supersedes for one in records if one.supersedes is not None]
-    former = await _records(door, before, params["context"])
-    beside = await _records(door, result.same_sentence, params["context"])
-    return ForgetPreview(result, records, [one for one in former if one.status == "active"], beside)
+    former = await _read_records(door, before, params["context"])
+    beside = await _read_records(door, result.same_sentence, params["context"])
+    return Forgetting(result, records, [one for one in former if one.status == "active"], beside)
 
 
-async def _records(door: HomeMethods, ids: Sequence[str], context: dict[str, Any]) -> list[Record]:
+async def _read_records(door: HomeMethods, ids: Sequence[str], context: dict[str, Any]) -> list[Record]:
     found = [(await door.call(m.MEMORY_GET, {"memory_id": one, "context": context})).record for one in ids]
     return [one for one in found if one is not None]
 
 
-async def _find_named_memory(door: HomeMethods, given: argparse.Namespace) -> list[dict[str, Any]]:
+async def _find_named_target(door: HomeMethods, given: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the target of the memory that is named by its id, key or words; none where there is no such memory."""
     words = " ".join(given.memory)
     if is_id(words):
@@ -193,56 +200,58 @@ def _forget(given: argparse.Namespace) -> int:
         context=context_of(given),
     )
 
-    async def work(door: HomeMethods) -> ForgetPreview:
-        would = await _look(door, await _find_named_memory(door, given) if given.memory else targets, params)
+    async def work(door: HomeMethods) -> Forgetting:
+        would = await _rehearse(door, await _find_named_target(door, given) if given.memory else targets, params)
         ids = would.forgotten_memory_ids
         is_small = len(ids) == 1 and not given.erase  # one memory that can be restored needs no question
-        is_open = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
+        is_only_rehearsed = given.dry_run or not (ids or would.cancelled) or not (given.yes or is_small)
         is_shown = can_ask() or ((given.dry_run or len(ids) == 1) and not given.json)
-        found = await _records(door, ids, params["context"]) if is_shown else []
-        return ForgetPreview(would, found) if is_open else await _carry_out(door, params, found)
+        found = await _read_records(door, ids, params["context"]) if is_shown else []
+        return Forgetting(would, found) if is_only_rehearsed else await _carry_out(door, params, found)
 
-    wanted = through_door(given, work)
-    if wanted.is_open and not given.dry_run:
-        _ask(wanted, is_erasing=given.erase, is_json=given.json)
-        records = wanted.records
-        wanted = through_door(given, lambda door: _carry_out(door, params, records))
+    forgetting = through_door(given, work)
+    if forgetting.would_forget and not given.dry_run:
+        _ask(
+            forgetting, is_erasing=given.erase, is_json=given.json
+        )  # outside of the event loop, as `confirm` has to be
+        records = forgetting.records
+        forgetting = through_door(given, lambda door: _carry_out(door, params, records))
     if given.json:
-        show_json(wanted.result)
+        show_json(forgetting.result)
     else:
-        _show_forgotten(wanted, is_erasing=given.erase)
-    return OK if wanted.result.forgotten_memory_ids else NEGATIVE
+        _show_forgotten(forgetting, is_erasing=given.erase)
+    return OK if forgetting.result.forgotten_memory_ids else NEGATIVE
 
 
-def _ask(wanted: ForgetPreview, *, is_erasing: bool, is_json: bool) -> None:
+def _ask(forgetting: Forgetting, *, is_erasing: bool, is_json: bool) -> None:
     """Show what would be forgotten, and ask. Raises `Stop` without a yes."""
     if can_ask():
-        show_table(["id", "category", "content"], wanted.rows, to=sys.stderr)
-        if wanted.result.receipt is not None and not is_json:
-            _show_receipt(wanted.result.receipt, is_rehearsal=True)
+        show_table(["id", "category", "content"], forgetting.rows, to=sys.stderr)
+        if forgetting.result.receipt is not None and not is_json:
+            _show_receipt(forgetting.result.receipt, is_rehearsal=True)
     verb = "erase for ever" if is_erasing else "forget"
-    count = format_count(len(wanted.result.forgotten_memory_ids), "memory", "memories")
-    confirm(f"{verb} {count}?", is_sure=False)
+    count = format_count(len(forgetting.result.forgotten_memory_ids), "memory", "memories")
+    confirm(f"{verb} {count}?")
 
 
-def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
-    result = wanted.result
+def _show_forgotten(forgetting: Forgetting, *, is_erasing: bool) -> None:
+    result = forgetting.result
     if not result.forgotten_memory_ids and not result.cancelled:
         hint("there is nothing to forget: no memory here has this id, this key or these words")
     elif result.dry_run:
         hint(f"would be {'erased for ever' if is_erasing else 'forgotten'}:")
-        show_table(["id", "category", "content"], wanted.rows)
+        show_table(["id", "category", "content"], forgetting.rows)
     else:
         for memory_id in result.forgotten_memory_ids:
             say(f"{plain(memory_id)}  {'erased' if is_erasing else 'forgotten, and restorable for a while'}")
-        for record in wanted.records if not is_erasing and len(wanted.records) == 1 else ():
+        for record in forgetting.records if not is_erasing and len(forgetting.records) == 1 else ():
             hint(f"it said: {plain(record.content)}")
             hint_named_sensitive(record)
             hint(f"to undo: pioneer restore {record.memory_id}")
-        for former in wanted.returned:
+        for former in forgetting.returned:
             hint(f"believed again: {plain(former.content)}", "yellow")
             hint(f"to forget that, too: pioneer forget {former.memory_id}")
-        for other in wanted.beside:
+        for other in forgetting.beside:
             hint(f"of the same sentence stays: {plain(other.content)}", "yellow")
             hint(f"to forget that, too: pioneer forget {other.memory_id}")
     if result.cancelled:
@@ -254,9 +263,7 @@ def _show_forgotten(wanted: ForgetPreview, *, is_erasing: bool) -> None:
 def _show_receipt(receipt: Receipt, *, is_rehearsal: bool) -> None:
     show_sources(receipt, is_rehearsal=is_rehearsal)
     if receipt.wal == "pending" and not is_rehearsal:
-        hint(
-            "some bytes are left in the database file while others use it; the next gateway finishes the work", "yellow"
-        )
+        hint(BYTES_LEFT, "yellow")
     show_left(receipt, is_rehearsal=is_rehearsal)
 
 

@@ -12,7 +12,7 @@ from gateway.doors.terminal.screen import hint, plain, show_json, show_table, wh
 from protocol import methods as m
 from protocol.thread_episodic import IndexedRole, ThreadSearchResult
 
-SAYINGS = {
+DIAGNOSTIC_WORDS = {
     "query_too_vague": "the question holds no word that could be looked for",
     "index_pending": "some messages are not indexed yet: a running gateway does that",
     "semantic_off": "by words only",
@@ -27,8 +27,8 @@ SAYINGS = {
 async def find_said(door: HomeMethods, params: dict[str, Any]) -> ThreadSearchResult:
     """Return the result of `episodic/search`.
 
-    Where messages wait for the index, or it finds nothing here and elsewhere, they are indexed first, and it searches
-    again.
+    Where messages wait for the index, or nothing is found and other workspaces are asked about, what waits in any
+    workspace is indexed, and the search is made again.
     """
     result = await door.call(m.EPISODIC_SEARCH, params)
     is_pending = any(entry.code == "index_pending" for entry in result.diagnostics)
@@ -70,7 +70,7 @@ def _recall(given: argparse.Namespace) -> int:
     )
 
     async def work(door: HomeMethods) -> ThreadSearchResult:
-        waiting = await door.pieces_without_vector()
+        waiting = await door.count_pieces_without_vector()
         if 0 < waiting <= MADE_AT_ONCE:
             await door.catch_up()
         elif waiting:
@@ -85,11 +85,11 @@ def _recall(given: argparse.Namespace) -> int:
     if given.json:
         show_json(result)
     else:
-        show_hits(result)
+        _show_hits(result)
     return OK if result.hits else NEGATIVE
 
 
-def show_hits(result: ThreadSearchResult) -> None:
+def _show_hits(result: ThreadSearchResult) -> None:
     """Show the hits, best first, and the time that was read from the query; without hits, the reasons."""
     show_table(
         ["when", "who", "score", "conversation", "text"],
@@ -100,7 +100,7 @@ def show_hits(result: ThreadSearchResult) -> None:
         hint(f"understood: {plain(read.text)} ({when(read.from_at)} to {when(read.to_at)})", "dim")
     codes = [entry.code for entry in result.diagnostics if not (result.hits and entry.code == "semantic_off")]
     if not result.hits:
-        hint("; ".join(["nothing found", *(SAYINGS.get(code, words(code)) for code in codes)]))
+        hint("; ".join(["nothing found", *(DIAGNOSTIC_WORDS.get(code, words(code)) for code in codes)]))
 
 
 COMMANDS = {

@@ -11,15 +11,17 @@ one.
 import argparse
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
 
+from gateway.base import logs
 from gateway.base.exit_codes import CONFIG, NO_INPUT
 from gateway.base.hub import Hub
 from gateway.doors.terminal.exits import Stop
@@ -63,6 +65,7 @@ MADE_AT_ONCE = 5000
 """The most vectors that a search makes before it searches; with the static model that takes seconds."""
 COMPARE_SECONDS = 5.0
 """The longest time for which a command compares folders with the index before it answers."""
+BYTES_LEFT = "some bytes are left in the database file while others use it; the next gateway finishes the work"
 CATCH_UP_SECONDS = 10.0
 """The longest time for which messages are indexed before an answer; it is enough for some thousand."""
 
@@ -92,7 +95,7 @@ class HomeMethods:
         bound = self._questions.get(method.name) or self.app.bound[method.name]
         return await bound.call(self._client.fill(params_of(method.params, params or {})))
 
-    async def facts_without_vector(self) -> int:
+    async def count_facts_without_vector(self) -> int:
         """Return the number of facts without a vector in the current space; 0 where search by meaning is off."""
         from memory.rows.vectors import coverage  # noqa: PLC0415
 
@@ -102,7 +105,7 @@ class HomeMethods:
 
         return await self._core.base.database.read(count) if self.embedding.state() != "off" else 0
 
-    async def pieces_without_vector(self) -> int:
+    async def count_pieces_without_vector(self) -> int:
         """Return the number of chunks of conversations that wait for a vector; 0 without a model in this process."""
         from thread_episodic.rows.vectors import count_waiting  # noqa: PLC0415
 
@@ -176,7 +179,7 @@ class HomeMethods:
             await self.call(WORKSPACE_CREATE, {"workspace_id": workspace_id, "name": name or None})
 
     def enter(self, workspace_id: str) -> None:
-        """Go on in another workspace."""
+        """Make another workspace that of the calls that follow."""
         self._client.enter(workspace_id)
 
     async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
@@ -197,16 +200,33 @@ def home_of(given: argparse.Namespace) -> Path:
 
 
 def has_home(given: argparse.Namespace) -> bool:
-    """Return whether that home exists."""
+    """Return whether the home that the options name exists."""
     return (home_of(given) / "gateway.db").exists()
 
 
 def describe_no_home(given: argparse.Namespace) -> str:
-    """Return the sentence for a folder without a home, and the command that makes one, if one can be made there."""
+    """Return the sentence for a folder without a home: the command that makes one there, or why none can be made."""
     home = plain(str(home_of(given)))
     if is_foreign(home_of(given)):
         return f"{home} holds other things and is no home: name an empty or a new folder by --home or PIONEER_HOME"
     return f"there is no home yet in {home}: `pioneer remember` or `pioneer import` makes one, --home names another"
+
+
+@contextmanager
+def trying_home(given: argparse.Namespace) -> Generator[None]:
+    """Give a `--dry-run` without a home a temporary one with the same configuration, so that it makes none."""
+    if not given.dry_run or has_home(given):
+        yield
+        return
+    home, config = home_of(given).absolute(), config_of(given)
+    # Beside the real home, because the same roots of collections are then refused.
+    above = next(folder for folder in home.parents if folder.is_dir())
+    with TemporaryDirectory(prefix=".pioneer-dry-run-", dir=above, ignore_cleanup_errors=True) as folder:
+        given.home, given.config = Path(folder), config if config.exists() else None
+        try:
+            yield
+        finally:
+            logs.close()  # some platforms cannot remove an open file
 
 
 def require_home(given: argparse.Namespace) -> None:
@@ -278,7 +298,7 @@ async def _take_in_models(base: Foundations, door: HomeMethods, meaning: Meaning
     embedding = door.embedding if meaning == "ask" else door.app.embedding
     embedding.apply()
     if meaning in {"ask", "write"} and await embedding.attach():
-        return
+        return  # the home has a current space, and its model is here
     if meaning in {"write", "fill"} and not base.home.is_read_only:
         tasks.start_soon(embedding.run)
         await (embedding.load_all() if meaning == "fill" else embedding.wake())

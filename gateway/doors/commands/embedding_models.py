@@ -70,26 +70,26 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     add_json(to)
 
 
-def chosen(given: argparse.Namespace) -> Choice:
+def _choose_models(given: argparse.Namespace) -> Choice:
     """Return the models that the configuration and the disk offer, without loading any. Raises `Stop`."""
     return choose(read_configuration(given).config.embedding, home_of(given) / "models")
 
 
-def bytes_below(folder: Path) -> int:
+def _count_bytes(folder: Path) -> int:
     """Return the bytes of all files below a folder; a file that several links lead to counts once."""
     found = {path.resolve() for path in folder.rglob("*") if path.is_file()}
     return sum(path.stat().st_size for path in found)
 
 
-def vectors_of(tx: Tx) -> VectorCoverage:
+def _count_vectors(tx: Tx) -> VectorCoverage:
     """Count the texts with a vector in the current space."""
     known = find_current(list_spaces(tx))
-    told: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, count in count_texts(tx, known.space.id if known is not None else 0).items():
-        told |= {name: count.possible, f"{name}_with_vector": count.possible - count.lacking}
+        members |= {name: count.possible, f"{name}_with_vector": count.possible - count.lacking}
     if known is not None:
-        told |= {"model": known.space.model, "kind": known.space.kind, "dim": known.space.dim}
-    return VectorCoverage(**told)
+        members |= {"model": known.space.model, "kind": known.space.kind, "dim": known.space.dim}
+    return VectorCoverage(**members)
 
 
 def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
@@ -99,14 +99,14 @@ def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
     vectors = VectorCoverage()
     if has_home(given):
         with open_snapshot(home_of(given) / "gateway.db") as tx:
-            vectors = vectors_of(tx)
+            vectors = _count_vectors(tx)
     return {
         "enabled": settings.enabled,
         "model": settings.model,
         "is_there": folder is not None,
         "problem": located.reason,
         "folder": str(folder) if folder is not None else None,
-        "bytes": bytes_below(folder) if folder is not None else 0,
+        "bytes": _count_bytes(folder) if folder is not None else 0,
         "cache": str(located.cache),
         "may_be_fetched_by_a_gateway": settings.allow_download and settings.model_path is None,
         "static": {
@@ -115,11 +115,11 @@ def _describe(given: argparse.Namespace, choice: Choice) -> dict[str, Any]:
             "bytes": static.nbytes if static is not None else 0,
         },
         "vectors": vectors,
-        "advice": advice(choice, vectors),
+        "advice": _advise(choice, vectors),
     }
 
 
-def advice(choice: Choice, vectors: VectorCoverage) -> list[str]:
+def _advise(choice: Choice, vectors: VectorCoverage) -> list[str]:
     """Return the steps towards a better search by meaning, the first one first; none where all is done."""
     if not choice.settings.enabled:
         return ["switch search by meaning on: `pioneer settings set gateway.embedding.enabled true`"]
@@ -141,12 +141,12 @@ def advice(choice: Choice, vectors: VectorCoverage) -> list[str]:
 
 
 def _models(given: argparse.Namespace) -> int:
-    choice = chosen(given)
+    choice = _choose_models(given)
     if given.what == "fetch" and not choice.located.files:
         if choice.settings.model_path is not None:
             raise Stop(CONFIG, "gateway.embedding.model_path names a folder: put the model there, or unset it")
         _fetch(choice)
-        choice = chosen(given)
+        choice = _choose_models(given)
     if given.what == "index":
         _index(given, choice)
     described = _describe(given, choice)
@@ -157,33 +157,35 @@ def _models(given: argparse.Namespace) -> int:
     return OK if choice.has_model or choice.static is not None else NEGATIVE
 
 
-def _say_coverage(present: int, possible: int, noun: str) -> str:
+def _format_coverage(present: int, possible: int, noun: str) -> str:
     """Return how many texts have a vector in words; empty where there are none."""
     return f"{present} of {possible} {noun}have a vector" if possible else ""
 
 
-def _show(told: dict[str, Any], choice: Choice) -> None:
-    vectors: VectorCoverage = told["vectors"]
-    state = "there" if told["is_there"] else "damaged" if told["problem"] == "model_broken" else "not there"
-    static = "the one that comes along; used while the model is not there" if told["static"]["is_there"] else "none"
+def _show(described: dict[str, Any], choice: Choice) -> None:
+    vectors: VectorCoverage = described["vectors"]
+    state = "there" if described["is_there"] else "damaged" if described["problem"] == "model_broken" else "not there"
+    static = (
+        "the one that comes along; used while the model is not there" if described["static"]["is_there"] else "none"
+    )
     used = f"{vectors.model} ({vectors.dim} numbers)" if vectors.model else "nothing has a vector yet"
     show_pairs(
         [
-            ("model", told["model"]),
-            ("state", state if told["enabled"] else f"{state}, and switched off (gateway.embedding.enabled)"),
-            ("folder", told["folder"] or ""),
-            ("size", size(told["bytes"]) if told["is_there"] else ""),
-            ("cache", told["cache"]),
-            ("static model", static if told["enabled"] else ""),
+            ("model", described["model"]),
+            ("state", state if described["enabled"] else f"{state}, and switched off (gateway.embedding.enabled)"),
+            ("folder", described["folder"] or ""),
+            ("size", size(described["bytes"]) if described["is_there"] else ""),
+            ("cache", described["cache"]),
+            ("static model", static if described["enabled"] else ""),
             ("searched", used),
-            ("facts", _say_coverage(vectors.facts_with_vector, vectors.facts, "")),
-            ("conversation", _say_coverage(vectors.pieces_with_vector, vectors.pieces, "pieces ")),
-            ("files", _say_coverage(vectors.file_pieces_with_vector, vectors.file_pieces, "pieces ")),
+            ("facts", _format_coverage(vectors.facts_with_vector, vectors.facts, "")),
+            ("conversation", _format_coverage(vectors.pieces_with_vector, vectors.pieces, "pieces ")),
+            ("files", _format_coverage(vectors.file_pieces_with_vector, vectors.file_pieces, "pieces ")),
         ]
     )
     if choice.settings.enabled and choice.static is not None and vectors.kind != "model":
         hint(GAIN)
-    for line in told["advice"]:
+    for line in described["advice"]:
         hint(line)
 
 

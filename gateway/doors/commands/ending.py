@@ -42,14 +42,14 @@ _AT = re.compile(r"^(.*) - at `\$\.?([^`]+)`$")
 """The place of a wrong member in a message of the contract's checks."""
 
 
-def _cause(error: BaseException) -> BaseException:
+def _find_cause(error: BaseException) -> BaseException:
     """Return the first error of a group, however deep, or the error itself: task groups wrap what they raise."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
 
 
-def _line_of(error: BaseException) -> tuple[int, str]:
+def _describe_error(error: BaseException) -> tuple[int, str]:
     """Return the exit code and the message for anything that a command may raise; a defect gets an incident."""
     from gateway.home.starting import UnusableError  # noqa: PLC0415
 
@@ -103,7 +103,7 @@ def _ending_in_order() -> Generator[None]:
 
 
 def _require_text(values: Iterable[object]) -> None:
-    """Raise `Stop` where an argument was given in bytes that are no UTF-8, which Python keeps as surrogates."""
+    """Raise `Stop` for an argument whose bytes are not UTF-8: Python hands such bytes over as surrogates."""
     for value in values:
         if isinstance(value, list):
             _require_text(cast("list[object]", value))
@@ -121,7 +121,7 @@ def run_command(run: Callable[[argparse.Namespace], int], given: argparse.Namesp
             code = run(given)
             sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001  # the one boundary between a command and the shell
-        code = _report_error(_cause(error), given.command, is_json=is_json)
+        code = _report_error(_find_cause(error), given.command, is_json=is_json)
     finally:
         logs.close()
     return code
@@ -139,7 +139,7 @@ def _report_error(error: BaseException, command: str, *, is_json: bool) -> int:
         return error.code
     if not isinstance(error, Exception):  # an exit on purpose
         raise error
-    code, line = _line_of(error)
+    code, line = _describe_error(error)
     try:
         sys.stderr.write(f"pioneer {command}: {line}\n")
         if is_json:

@@ -43,7 +43,7 @@ STYLES: Mapping[Level, str] = {"ok": "green", "note": "cyan", "warning": "yellow
 CODES = {"database": IO_ERROR, "losses": IO_ERROR, "config": CONFIG}
 """The exit code of the doctor for an error of a check; for every other one: unavailable."""
 UNTOUCHED = frozenset({"home", "key", "config", "schema", "database"})
-"""Checks whose errors no derived data can mend: with one of them, --fix changes nothing."""
+"""Checks whose errors no derived data can mend: with one of them, --fix changes nothing, unless rows can be saved."""
 HARMLESS: frozenset[Mend] = frozenset(
     {"pages", "rows", "losses", "permissions", "processes", "leftovers", "tokens", "run_files", "spool"}
 )
@@ -77,7 +77,8 @@ def _doctor(given: argparse.Namespace) -> int:
     if given.fix:
         done = _fix(given, subject, found)
     if given.erase_numbers and _is_usable(found):
-        confirm("erase for ever every record that holds such a number?", is_sure=given.yes)
+        if not given.yes:
+            confirm("erase for ever every record that holds such a number?")
         done.append(through_door(given, _erase_numbers))
     found = examine(subject) if done else found
     if given.json:
@@ -130,19 +131,19 @@ def _fix(given: argparse.Namespace, subject: Subject, found: Sequence[Finding]) 
     if subject.database.is_file() and wanted - HARMLESS:
         done.append(f"a backup, {_back_up(subject).name} in the home's folder backups")
     files: Mapping[Mend, Callable[[Subject], str]] = {
-        "permissions": _close,
-        "leftovers": _sweep,
+        "permissions": _close_to_others,
+        "leftovers": _remove_leftovers,
         "tokens": _renew_tokens,
         "run_files": _remove_run_files,
     }
     done += [mend(subject) for name, mend in files.items() if name in wanted]
-    inner: list[Mend] = [
+    in_open_home: list[Mend] = [
         mend
         for mend in ("losses", "key", "processes", "spool", "memory", "conversation", "files", "jobs")
         if mend in wanted
     ]
-    if inner:
-        done += through_door(given, lambda door: _mend(door, inner), "later")
+    if in_open_home:
+        done += through_door(given, lambda door: _mend(door, in_open_home), "later")
     return done
 
 
@@ -192,7 +193,7 @@ def _make_anew(subject: Subject) -> list[str]:
     ]
 
 
-def _close(subject: Subject) -> str:
+def _close_to_others(subject: Subject) -> str:
     if sys.platform != "win32":
         for path in (subject.root, *subject.root.glob("gateway.db*"), subject.root / "keys"):
             if path.exists():
@@ -216,12 +217,13 @@ def _remove_run_files(subject: Subject) -> str:
     return f"{len(stale)} run files of ended processes are removed"
 
 
-def _sweep(subject: Subject) -> str:
+def _remove_leftovers(subject: Subject) -> str:
     count = sum(sweep(folder) for folder in subject.workplaces)
     return f"{count} copies that interrupted commands left are removed"
 
 
 async def _mend(door: HomeMethods, wanted: Sequence[Mend]) -> list[str]:
+    """Do the mends that need an open home; return a line for each that changed something."""
     from agent.rows.threads import restore_threads  # noqa: PLC0415
     from gateway.foundations import renew_key  # noqa: PLC0415
     from gateway.store.losses import forget_losses  # noqa: PLC0415

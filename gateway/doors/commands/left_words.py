@@ -28,7 +28,7 @@ PLACES: dict[ForgottenPlace, tuple[str, str]] = {
     "shown_line": ("recalled line of a conversation", "recalled lines of conversations"),
     "instruction": ("version of an instruction file", "versions of instruction files"),
 }
-"""The name of each place, of one and of several."""
+"""The name of one and of several places of each kind."""
 
 WHY: dict[LeftReason, str] = {
     "sources_kept": "you did not ask for it: --include-sources takes the words out there, too",
@@ -45,7 +45,7 @@ WHY: dict[LeftReason, str] = {
 }
 """The sentence for each reason for which a place still holds the words."""
 NAMED = 20
-"""The most places that are named; `--json` has the others."""
+"""The most places that are named; `--json` has more."""
 
 
 def show_sources(receipt: Receipt, *, is_rehearsal: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TextIO, get_args
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
-from gateway.doors.commands.conversations import SAYINGS
+from gateway.doors.commands.conversations import DIAGNOSTIC_WORDS
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.forgotten import find_forgotten
 from gateway.doors.commands.naming import NOT_THERE, find_memory, name_memory
@@ -25,7 +25,7 @@ from gateway.doors.commands.options import (
     scopes_of,
     text_of,
 )
-from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, limit_of
+from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, count_elsewhere, limit_of
 from gateway.doors.commands.sensitive import hint_named_sensitive, hint_sensitive, is_sensitive
 from gateway.doors.terminal.screen import (
     format_count,
@@ -91,15 +91,17 @@ def _search(given: argparse.Namespace) -> int:
 
     async def work(door: HomeMethods) -> FoundMemories:
         result = await door.call(m.MEMORY_SEARCH, params)
-        if not given.words and (count := await door.facts_without_vector()):
+        if not given.words and (count := await door.count_facts_without_vector()):
             lacking = format_count(count, "fact has", "facts have")
             sys.stderr.write(f"pioneer: {lacking} no vector yet, and only words find them: `pioneer models index`\n")
+        # by words alone every hit has a word of the question; a program and a least score decide for themselves
         takes_all = given.json or given.words or given.min_score is not None
         found = FoundMemories(result, result.hits if takes_all else [hit for hit in result.hits if is_fitting(hit)])
         if found.fitting:
             return found._replace(sensitive=await _count_withheld(door, given, params))
         if not door.lexicon.query_terms(params["query"]):
             return found._replace(has_words=False)
+        # without a floor a search by meaning counts every memory of the other workspaces
         closer = result if takes_all else await door.call(m.MEMORY_SEARCH, params | {"min_score": RECALL_FLOOR})
         await door.hint_at(closer.elsewhere)
         return found._replace(sensitive=await _count_withheld(door, given, params))
@@ -140,7 +142,7 @@ class FoundMemories(NamedTuple):
     sensitive: int = 0
     """The number of fitting memories that are withheld as sensitive."""
     has_words: bool = True
-    """True where the question has a word that can be searched for."""
+    """The question has a word that can be searched for."""
 
 
 def is_fitting(hit: Hit) -> bool:
@@ -161,7 +163,7 @@ def _show_found(found: FoundMemories) -> None:
         hint("nothing fits; nearest in meaning (`--min-score 0` lists all that are):")
         show_records([hit.record for hit in nearest], [hit.score for hit in nearest], sys.stderr)
     elif not found.has_words:
-        hint(f"nothing found; {SAYINGS['query_too_vague']}")
+        hint(f"nothing found; {DIAGNOSTIC_WORDS['query_too_vague']}")
     else:
         hint("nothing found; `pioneer why` tells more")
     hint_sensitive(found.sensitive)
@@ -191,8 +193,11 @@ def _list(given: argparse.Namespace) -> int:
             await door.hint_at(await _count_elsewhere(door, given), "memory", "memories")
         if given.sensitive or given.json:
             return result, 0
-        wider = params | {"include_sensitive": True, "limit": PAGE}
-        return result, sum(map(is_sensitive, (await door.call(m.MEMORY_LIST, wider)).records))
+        # among as many as are listed, at least a page: a home may have a hundred thousand
+        limit = limit_of(given)
+        most = max(PAGE, limit) if limit is not None else None
+        wider = await collect_pages(door, m.MEMORY_LIST, params | {"include_sensitive": True}, "records", most)
+        return result, sum(map(is_sensitive, wider.records))
 
     result, withheld = through_door(given, work)
     if given.json:
@@ -208,21 +213,15 @@ def _list(given: argparse.Namespace) -> int:
 
 
 async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace) -> list[Elsewhere]:
-    """Return the numbers of memories in other workspaces, at most `PAGE` each; none if the workspace is not listed."""
+    """Return the numbers of memories in other workspaces, at most `PAGE` each; none where --scope leaves them out."""
     if given.scope and "workspace" not in {scope.partition(":")[0] for scope in given.scope}:
         return []
-    found = list[Elsewhere]()
-    for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
-        if other.workspace_id == given.workspace:
-            continue
-        own = {
-            "scopes": [{"kind": "workspace", "key": other.workspace_id}],
-            "context": {"workspace_id": other.workspace_id},
-        }
-        records = (await door.call(m.MEMORY_LIST, filters_of(given) | own | {"limit": PAGE})).records
-        if records:
-            found.append(Elsewhere(workspace_id=other.workspace_id, count=len(records)))
-    return sorted(found, key=lambda one: -one.count)
+
+    async def count(workspace_id: str) -> int:
+        there = {"scopes": [{"kind": "workspace", "key": workspace_id}], "context": {"workspace_id": workspace_id}}
+        return len((await door.call(m.MEMORY_LIST, filters_of(given) | there | {"limit": PAGE})).records)
+
+    return await count_elsewhere(door, given.workspace, count)
 
 
 def _list_forgotten(given: argparse.Namespace) -> int:
@@ -290,8 +289,8 @@ def _show_whole(record: Record) -> None:
             ("sensitivity", record.sensitivity),
             ("confidence", f"{record.confidence:.2f}"),
             ("importance", f"{record.importance:.2f}"),
-            ("strength", _strength_of(record)),
-            ("fades", _end_of(record)),
+            ("strength", _describe_strength(record)),
+            ("fades", _describe_fading(record)),
             (
                 "source",
                 words(record.provenance.source_kind) + (f", {NOT_CONFIRMED}" if record.voice == "machine" else ""),
@@ -308,7 +307,7 @@ def _show_whole(record: Record) -> None:
     )
 
 
-def _strength_of(record: Record) -> str:
+def _describe_strength(record: Record) -> str:
     """Return the present strength of a record, and the factors of its standing, its strength without ageing."""
     from memory.rules.strength import factors_of  # noqa: PLC0415
 
@@ -317,7 +316,7 @@ def _strength_of(record: Record) -> str:
     return f"{record.strength:.2f} now; standing {record.standing:.2f} = {product}"
 
 
-def _end_of(record: Record) -> str:
+def _describe_fading(record: Record) -> str:
     if record.pinned:
         return "never: pinned"
     return "never" if record.fades_at is None else f"{when(record.fades_at)}{', has faded' if record.faded else ''}"
@@ -335,15 +334,15 @@ def _history(given: argparse.Namespace) -> int:
         show_table(
             ["when", "event", "by", "why", "memory"],
             [
-                [when(event.at), event.event, event.actor.kind, _why_of(event), event.memory_id]
+                [when(event.at), event.event, event.actor.kind, _describe_reason(event), event.memory_id]
                 for event in result.events
             ],
         )
     return OK
 
 
-def _why_of(event: Event) -> str:
-    """Return the reason of an event; for a record that was made by a correction it is `correction`."""
+def _describe_reason(event: Event) -> str:
+    """Return the reason of an event in words; that of a record which a correction made is `correction`."""
     is_correction = event.event == "created" and event.reason_code == "superseded_by_correction"
     return "correction" if is_correction else words(event.reason_code)
 

@@ -1,7 +1,7 @@
 """Names of memories on the command line: an id, a key, or words that only one memory has.
 
-Rule 1: words name a memory where its content is just them, or where it alone has all of them. Else the choices are
-shown, and the command does nothing.
+Rule 1: words name the one memory whose content is just them, else the one that has all of them. Where there are
+several, or none, the choices are shown, and the command does nothing.
 Rule 2: an id is found from every folder: it names one memory of the home, whichever project that belongs to.
 Rule 3: a restore also searches forgotten memories; their words are not shown.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from gateway.base.exit_codes import NEGATIVE, USAGE
 from gateway.doors.commands.door import HomeMethods
 from gateway.doors.commands.forgotten import find_forgotten
-from gateway.doors.commands.options import KEY_SCOPES, context_of, scope_of, workspace_here
+from gateway.doors.commands.options import context_of, scope_of, workspace_here
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.commands.sensitive import hide_sensitive
 from gateway.doors.terminal.exits import Stop
@@ -26,6 +26,8 @@ from protocol.methods import Method
 from protocol.record import Record
 
 NOT_THERE = "there is no such memory, or it belongs to another scope, or it was forgotten (`pioneer list --forgotten`)"
+KEY_SCOPES = ("workspace", "user")
+"""The scopes in which a key is looked up where none is named, in this order."""
 MOST = 100
 """The most hits that are compared with the words."""
 SHOWN = 10
@@ -48,9 +50,10 @@ def is_id(words: str) -> bool:
 async def reach(
     door: HomeMethods, given: argparse.Namespace, method: Method[Any, Any], params: dict[str, Any], member: str
 ) -> bool:
-    """Enter the workspace in which `method` answers with a `member`, name it on stderr; return whether there is one.
+    """Enter the workspace in which `method` answers with a `member`; return whether there is one.
 
-    The id may come from an assistant that works in another project. A workspace that an option names is not left.
+    It may be another one than the folder's, as an id may come from an assistant that works in another project; it is
+    then named on stderr. A workspace that an option names is not left.
     """
 
     async def is_known() -> bool:
@@ -144,16 +147,16 @@ def _choose(
 
     Raises `AmbiguousError` after `show` was called with the choices.
     """
-    said = [one for one in records if fold_text(one.content) == fold_text(words)]
-    whole = said or [one for one in records if _list_terms(door, words) <= _list_terms_of(door, one)]
-    if len(whole) == 1:
-        return whole[0]
+    equal = [one for one in records if fold_text(one.content) == fold_text(words)]
+    named = equal or [one for one in records if _list_terms(door, words) <= _list_terms_of(door, one)]
+    if len(named) == 1:
+        return named[0]
     if not records:
         return None
-    choices = (whole or records)[:SHOWN]
+    choices = (named or records)[:SHOWN]
     show(choices)
-    if whole:
-        line = f"{len(whole)} memories have the words {words!r}: name one by its id, or by more words"
+    if named:
+        line = f"{len(named)} memories have the words {words!r}: name one by its id, or by more words"
     else:
         line = f"no memory has all of the words {words!r}; these have some: name one by its id"
     raise AmbiguousError(line, choices)
@@ -170,11 +173,7 @@ def _list_terms(door: HomeMethods, words: str) -> set[str]:
 
 def _list_terms_of(door: HomeMethods, record: Record) -> set[str]:
     """Return the terms by which a record is found; "Büro" has those of "Buero", too."""
-    return set(door.lexicon.index_terms(_text_of(record)))
-
-
-def _text_of(record: Record) -> str:
-    return " ".join([record.content, *record.tags])
+    return set(door.lexicon.index_terms(" ".join([record.content, *record.tags])))
 
 
 def _show_records(records: Sequence[Record], given: argparse.Namespace) -> None:

@@ -68,9 +68,9 @@ class KeptFact(NamedTuple):
 
 
 def understand(text: str, workspace_id: str) -> dict[str, Any]:
-    """Return those members of a statement, category, attribute, value and scope, that rules without a model find.
+    """Return the members of a call that rules without a model read from a text: category, attribute, value and scope.
 
-    A text with several statements, or none that the rules know, has none of them.
+    The result is empty for a text with several statements, or with none that the rules know.
     """
     # imported here, as the tables of languages that they load serve this alone
     from memory.extraction.rule_extraction import extract_statements, file_in_workspace  # noqa: PLC0415
@@ -84,7 +84,7 @@ def understand(text: str, workspace_id: str) -> dict[str, Any]:
             found: dict[str, Any] = {"category": fact.semantic.category}
             # a text that says more than the fact replaces none: the rest would be lost with the replaced memory
             if fold_text(text).endswith(fold_text(fact.content)):
-                found |= present(attribute=_attribute_of(fact.semantic), value=fact.value)
+                found |= present(attribute=_single_attribute_of(fact.semantic), value=fact.value)
             if fact.semantic.scope_hint == "user_global" and fact.semantic.category in PROJECT_CATEGORIES:
                 found["scope"] = {"kind": "user", "key": USER_SCOPE_KEY}  # an allergy holds in every project
             return found
@@ -93,8 +93,8 @@ def understand(text: str, workspace_id: str) -> dict[str, Any]:
     return {}
 
 
-def _attribute_of(semantic: SemanticFields) -> str | None:
-    """Return an attribute that has one value at a time; None for one that has several."""
+def _single_attribute_of(semantic: SemanticFields) -> str | None:
+    """Return the attribute of a fact if it has one value at a time, else None: only such a fact replaces another."""
     if semantic.cardinality != "single":
         return None
     return semantic.custom_attribute or semantic.attribute

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the members of calls that are made of them."""
+"""Options that several commands share, and the parameters of calls that are made of them."""
 
 import argparse
 import math
@@ -64,7 +64,7 @@ def read_workspace_variable() -> str | None:
 
 
 HERE = "(here)"
-"""The default of --workspace, which becomes a workspace once a command line is read: help looks for no repository."""
+"""The default of --workspace. It is replaced when a command line is parsed, so that help looks for no repository."""
 
 
 def workspace_here() -> str:
@@ -166,7 +166,7 @@ def present(**members: Any) -> dict[str, Any]:
 
 
 def context_of(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the member `context` of a call."""
+    """Return the parameter `context` of a call."""
     return present(agent_id=getattr(given, "agent", None), thread_id=getattr(given, "thread", None))
 
 
@@ -185,17 +185,13 @@ def scope_of(text: str, given: argparse.Namespace) -> dict[str, str]:
     return {"kind": kind, "key": key}
 
 
-KEY_SCOPES = ("workspace", "user")
-"""The scopes in which a key is looked up where none is named, in this order."""
-
-
 def scopes_of(given: argparse.Namespace) -> list[dict[str, str]] | None:
     """Return the named scopes; None without any. Raises `Stop`."""
     return [scope_of(text, given) for text in given.scope] if given.scope else None
 
 
 def filters_of(given: argparse.Namespace) -> dict[str, Any]:
-    """Return the members of `Filters`."""
+    """Return the parameters that a search and a list share, as `Filters` has them. Raises `Stop`."""
     return present(
         context=context_of(given),
         categories=given.category,

@@ -1,7 +1,7 @@
-"""Lists of any length, collected over the pages of a method."""
+"""Lists of any length, collected over the pages of a method, and counts over all workspaces."""
 
 import argparse
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -9,7 +9,8 @@ import msgspec
 
 from gateway.doors.commands.door import HomeMethods
 from gateway.doors.commands.options import positive, present
-from protocol.methods import Method
+from protocol.base import Elsewhere
+from protocol.methods import WORKSPACE_LIST, Method
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -31,18 +32,10 @@ def limit_of(given: argparse.Namespace) -> int | None:
     return None if given.all else given.limit
 
 
-def _sizes(limit: int | None) -> Iterator[int]:
-    """Yield the sizes of the pages that together hold `limit` entries; without end for None."""
-    while limit is None or limit > PAGE:
-        yield PAGE
-        limit = None if limit is None else limit - PAGE
-    yield limit
-
-
 async def each_page(
     door: HomeMethods, method: Method[Any, T], params: dict[str, Any], sizes: Iterable[int | None] = repeat(None)
 ) -> AsyncIterator[T]:
-    """Yield a method's pages, as many as there are sizes, up to the last one; None is the method's own size."""
+    """Yield a method's pages, at most one for each size, up to the last one; None stands for the method's own size."""
     cursor = None
     for size in sizes:
         page = await door.call(method, params | present(limit=size, cursor=cursor))
@@ -59,6 +52,23 @@ async def collect_pages(
 
     Raises `GatewayError`.
     """
-    pages = [page async for page in each_page(door, method, params, _sizes(limit))]
-    found = [entry for page in pages for entry in getattr(page, member)]
+    found = list[Any]()
+
+    def sizes() -> Iterator[int]:
+        while limit is None or len(found) < limit:  # a page that is not full may have a next one
+            yield PAGE if limit is None else min(PAGE, limit - len(found))
+
+    pages = list[T]()
+    async for page in each_page(door, method, params, sizes()):
+        found += getattr(page, member)
+        pages = [page]
     return msgspec.structs.replace(pages[-1], **{member: found})
+
+
+async def count_elsewhere(door: HomeMethods, here: str, count: Callable[[str], Awaitable[int]]) -> list[Elsewhere]:
+    """Return the counts that `count` returns for the other workspaces' ids, without zeros, the highest first."""
+    found = list[Elsewhere]()
+    for other in (await collect_pages(door, WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
+        if other.workspace_id != here and (hits := await count(other.workspace_id)):
+            found.append(Elsewhere(workspace_id=other.workspace_id, count=hits))
+    return sorted(found, key=lambda one: -one.count)

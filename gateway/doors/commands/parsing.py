@@ -1,6 +1,6 @@
 """The parser of the command line: every command, with the options of the one that is run.
 
-Rule 1: this module is imported before the origin of the houses is checked, so it imports none of them.
+Rule 1: this module is imported before the process has checked where it imports the houses from, so it imports none.
 """
 
 import argparse
@@ -53,9 +53,9 @@ class CommandParser(Parser):
 
 
 def parser(wanted: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of all commands with their options; with a known `wanted`, of that command alone.
+    """Return the parser of all commands with their options; with the name of one command, of that one alone.
 
-    With an unknown one it has all commands without their options.
+    With another word it has all commands without their options: enough for the error or the help.
     """
     from gateway import __version__  # noqa: PLC0415
 
@@ -68,14 +68,14 @@ def parser(wanted: str | None = None) -> argparse.ArgumentParser:
     )
     top.add_argument("-V", "--version", action="version", version=f"pioneer {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=CommandParser)
-    for name, entry in COMMANDS.items():
+    for name, row in COMMANDS.items():
         if wanted in COMMANDS and name != wanted:
             continue  # it is not shown, and each costs a fifth of a millisecond
         command: Command | None = load(name) if wanted in {None, name} else None
         sub = commands.add_parser(
             name,
-            help=entry.summary,
-            description=entry.summary[0].upper() + entry.summary[1:] + ".",
+            help=row.summary,
+            description=row.summary[0].upper() + row.summary[1:] + ".",
             epilog=f"examples:\n{command.examples}" if command and command.examples else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,

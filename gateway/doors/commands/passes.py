@@ -9,11 +9,11 @@ from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.naming import name_memory
 from gateway.doors.commands.options import add_context, add_place, context_of
-from gateway.doors.commands.paging import each_page
+from gateway.doors.commands.paging import PAGE, collect_pages
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
-from protocol.passes import PassesGetResult, PassesListResult, PassesUndoResult, PassName, Run, RunChange, RunStage
+from protocol.passes import PassName, Run, RunStage
 from protocol.record import Record
 
 LINES: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -41,9 +41,11 @@ LINES: Mapping[str, Sequence[tuple[str, str]]] = {
 """The words for each count of a stage, in order; a count of 0 is not shown."""
 NOTHING = {"scan": "nothing raw", "score": "nothing had new inputs", "cap": "nothing over"}
 """The words for a stage whose counts are all 0."""
+REVIEW_CHOICES = {"keep": "its lifetime begins anew", "archive": "put it out of sight", "forget": "forget it"}
+"""The options of `review` for a memory that has faded, with what they do."""
 
 
-def _line_of(stage: RunStage) -> str:
+def _describe_stage(stage: RunStage) -> str:
     if stage.state == "skipped":
         no_model = stage.reason == "provider_not_configured"
         return "skipped: no model" if no_model else f"skipped: {words(stage.reason)}"
@@ -58,16 +60,13 @@ def show_run(run: Run) -> None:
     """Show the stages of a run, and the command that undoes it."""
     say(f"{run.pass_}, dry run: nothing was changed" if run.dry_run else f"{run.pass_}: {words(run.state)}")
     for stage in run.stages:
-        say(f"  {stage.name:<8} {_line_of(stage)}")
+        say(f"  {stage.name:<8} {_describe_stage(stage)}")
     if run.changes and not run.dry_run:
         hint(f"what it did: pioneer passes show {run.run_id}; to undo: pioneer passes undo {run.run_id}")
 
 
 def _run(given: argparse.Namespace, name: PassName) -> int:
-    async def work(door: HomeMethods) -> Run:
-        return await door.run_pass({"pass": name, "dry_run": given.dry_run})
-
-    run = through_door(given, work)
+    run = through_door(given, lambda door: door.run_pass({"pass": name, "dry_run": given.dry_run}))
     if given.json:
         show_json(run)
     else:
@@ -104,12 +103,8 @@ def _arrange_passes(to: argparse.ArgumentParser) -> None:
     to.add_argument("run", nargs="?", metavar="RUN", help="the id of a run")
     to.add_argument("--dry-run", action="store_true", help="undo: show what would be taken back")
     choice = to.add_mutually_exclusive_group()
-    for name, purpose in {
-        "keep": "review: its lifetime begins anew",
-        "archive": "review: put it out of sight",
-        "forget": "review: forget it",
-    }.items():
-        choice.add_argument(f"--{name}", metavar="ID|WORDS", help=purpose)
+    for name, purpose in REVIEW_CHOICES.items():
+        choice.add_argument(f"--{name}", metavar="ID|WORDS", help=f"review: {purpose}")
 
 
 def _passes(given: argparse.Namespace) -> int:
@@ -119,10 +114,7 @@ def _passes(given: argparse.Namespace) -> int:
 
 
 def _list(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> PassesListResult:
-        return await door.call(m.PASSES_LIST, {})
-
-    result = through_door(given, work)
+    result = through_door(given, lambda door: door.call(m.PASSES_LIST))
     if given.json:
         show_json(result)
         return OK
@@ -141,86 +133,54 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _runs(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> list[Run]:
-        return (await door.call(m.PASSES_RUNS, {"limit": 100})).runs
-
-    runs = through_door(given, work)
+    runs = through_door(given, lambda door: door.call(m.PASSES_RUNS, {"limit": PAGE})).runs
     if given.json:
         show_json({"runs": runs})
         return OK
-    rows = [[one.run_id, one.pass_, when(one.ended_at), _result(one), str(one.changes)] for one in runs]
+    rows = [
+        [one.run_id, one.pass_, when(one.ended_at), "dry run" if one.dry_run else words(one.state), str(one.changes)]
+        for one in runs
+    ]
     show_table(["run", "pass", "ended", "result", "changes"], rows)
     if not runs:
         hint("no pass has run yet; `pioneer passes` shows when the next one does")
     return OK
 
 
-def _result(run: Run) -> str:
-    return "dry run" if run.dry_run else words(run.state)
-
-
 def _show(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> tuple[Run, list[RunChange]]:
-        changes: list[RunChange] = []
-        run: Run | None = None
-        async for page in each_page(door, m.PASSES_GET, {"run_id": given.run, "limit": 100}):
-            found: PassesGetResult = page
-            run, changes = found.run, [*changes, *found.changes]
-        assert run is not None  # noqa: S101  # there is a first page
-        return run, changes
-
-    run, changes = through_door(given, work)
+    params = {"run_id": given.run}
+    result = through_door(given, lambda door: collect_pages(door, m.PASSES_GET, params, "changes", None))
     if given.json:
-        show_json({"run": run, "changes": changes})
+        show_json({"run": result.run, "changes": result.changes})
         return OK
-    show_run(run)
-    show_table(["changed", "from", "to"], [[one.id, _state(one.from_), _state(one.to)] for one in changes])
+    show_run(result.run)
+    rows = [[one.id, _describe_status(one.from_), _describe_status(one.to)] for one in result.changes]
+    show_table(["changed", "from", "to"], rows)
     return OK
 
 
-def _state(members: Mapping[str, Any]) -> str:
+def _describe_status(members: Mapping[str, Any]) -> str:
     return words(str(members.get("status", "")))
 
 
 def _undo(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> PassesUndoResult:
-        return await door.call(m.PASSES_UNDO, {"run_id": given.run, "dry_run": given.dry_run})
-
-    result = through_door(given, work)
+    params = {"run_id": given.run, "dry_run": given.dry_run}
+    result = through_door(given, lambda door: door.call(m.PASSES_UNDO, params))
     if given.json:
         show_json(result)
         return OK
     reasons = sorted({words(one.reason) for one in result.skipped})
     skipped = f", {len(result.skipped)} skipped ({', '.join(reasons)})" if result.skipped else ""
-    say(f"{'would undo ' if given.dry_run else ''}{result.undone}{' undone' if not given.dry_run else ''}{skipped}")
+    say((f"would undo {result.undone}" if given.dry_run else f"{result.undone} undone") + skipped)
     return OK
 
 
 def _review(given: argparse.Namespace) -> int:
-    chosen = {name: wanted for name in ("keep", "archive", "forget") if (wanted := getattr(given, name)) is not None}
-    context = context_of(given)
-
-    async def decide(door: HomeMethods, name: str, wanted: str) -> str:
-        memory_id = await name_memory(door, wanted, given)
-        if name == "forget":
-            await door.call(m.MEMORY_FORGET, {"target": {"kind": "id", "memory_id": memory_id}, "context": context})
-        else:
-            method = m.MEMORY_REINFORCE if name == "keep" else m.MEMORY_ARCHIVE
-            await door.call(method, {"memory_id": memory_id, "context": context})
-        return memory_id
-
-    async def work(door: HomeMethods) -> str | list[Record]:
-        for name, wanted in chosen.items():
-            return await decide(door, name, wanted)
-        records: list[Record] = []
-        async for page in each_page(door, m.PASSES_REVIEW, {"context": context, "limit": 100}):
-            records += page.records
-        return records
-
-    found = through_door(given, work)
-    if isinstance(found, str):
-        show_json({"memory_id": found}) if given.json else say(found, "green")
-        return OK
+    for choice in REVIEW_CHOICES:
+        if (named := getattr(given, choice)) is not None:
+            return _decide(given, choice, named)
+    params = {"context": context_of(given)}
+    found = through_door(given, lambda door: collect_pages(door, m.PASSES_REVIEW, params, "records", None)).records
     if given.json:
         show_json({"records": found})
         return OK
@@ -229,6 +189,27 @@ def _review(given: argparse.Namespace) -> int:
     hint(
         "keep one: pioneer passes review --keep ID; also --archive, --forget" if found else "nothing of yours has faded"
     )
+    return OK
+
+
+def _decide(given: argparse.Namespace, choice: str, named: str) -> int:
+    """Keep, archive or forget the memory that is named."""
+    context = context_of(given)
+
+    async def work(door: HomeMethods) -> str:
+        memory_id = await name_memory(door, named, given)
+        if choice == "forget":
+            await door.call(m.MEMORY_FORGET, {"target": {"kind": "id", "memory_id": memory_id}, "context": context})
+        else:
+            method = m.MEMORY_REINFORCE if choice == "keep" else m.MEMORY_ARCHIVE
+            await door.call(method, {"memory_id": memory_id, "context": context})
+        return memory_id
+
+    memory_id = through_door(given, work)
+    if given.json:
+        show_json({"memory_id": memory_id})
+    else:
+        say(memory_id, "green")
     return OK
 
 

@@ -5,7 +5,14 @@ from collections.abc import Sequence
 
 from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import HomeMethods, describe_no_home, has_home, read_configuration, through_door
+from gateway.doors.commands.door import (
+    BYTES_LEFT,
+    HomeMethods,
+    describe_no_home,
+    has_home,
+    read_configuration,
+    through_door,
+)
 from gateway.doors.commands.options import add_home, add_json, add_place, add_sureness, present
 from gateway.doors.commands.paging import MORE, add_limit, collect_pages, limit_of
 from gateway.doors.terminal.exits import Stop
@@ -20,7 +27,7 @@ FIRST_WORDS = 60
 
 
 def _require_subject(given: argparse.Namespace, subject: str | None, actions: Sequence[str]) -> None:
-    """Raise `Stop` where an option asks for a change, and no subject of it is named."""
+    """Raise `Stop` where one of the options `actions` is given, and no subject is named."""
     if subject is None and (asked := next((name for name in actions if getattr(given, name)), None)):
         raise Stop(USAGE, f"--{asked} needs the id of what is meant; the list shows it")
 
@@ -32,10 +39,7 @@ def _show_deleted(given: argparse.Namespace, result: DeleteResult, subject: str)
         removed = ", ".join(f"{count} {plain(name)}" for name, count in result.removed.items() if count)
         say(f"deleted: {plain(subject)}" + (f" ({removed})" if removed else ""), "green")
         if not result.complete:
-            say(
-                "some bytes are left in the database file while others use it; the next gateway finishes the work",
-                "yellow",
-            )
+            say(BYTES_LEFT, "yellow")
     return OK if result.deleted else NEGATIVE
 
 
@@ -152,8 +156,8 @@ def _delete_thread(given: argparse.Namespace) -> int:
     params = {"thread_id": given.thread}
     if not given.yes:
         thread = through_door(given, lambda door: door.call(m.THREAD_GET, params)).thread
-        said = f"{thread.thread_id} ({plain(thread.name or 'without a title')}, {thread.turn_count} turns)"
-        confirm(f"delete {said} for ever?", is_sure=False)
+        named = f"{thread.thread_id} ({plain(thread.name or 'without a title')}, {thread.turn_count} turns)"
+        confirm(f"delete {named} for ever?")
     return _show_deleted(given, through_door(given, lambda door: door.call(m.THREAD_DELETE, params)), given.thread)
 
 
@@ -202,8 +206,8 @@ async def _read_workspaces(door: HomeMethods, workspace_id: str | None) -> Works
 def _delete_workspace(given: argparse.Namespace) -> int:
     params = {"workspace_id": given.subject}
     if not given.yes:
-        through_door(given, lambda door: door.call(m.WORKSPACE_GET, params))
-        confirm(f"delete {plain(given.subject)}, its conversations and its memory for ever?", is_sure=False)
+        through_door(given, lambda door: door.call(m.WORKSPACE_GET, params))  # an unknown one is an error, no question
+        confirm(f"delete {plain(given.subject)}, its conversations and its memory for ever?")
     return _show_deleted(given, through_door(given, lambda door: door.call(m.WORKSPACE_DELETE, params)), given.subject)
 
 

@@ -8,7 +8,7 @@ a turn, and forgotten.
 import argparse
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
@@ -24,7 +24,7 @@ from protocol.base import Elsewhere
 from protocol.hooks import CALL_PREFIX
 from protocol.memory.explaining import ExplainResult, Gate
 from protocol.memory.reads import SearchResult
-from protocol.memory.values import Candidate
+from protocol.memory.values import Candidate, CandidateStatus
 from protocol.record import Record
 from protocol.thread_episodic import ThreadHit, ThreadSearchResult
 
@@ -80,16 +80,18 @@ SHARED_WORDS = 0.5
 """The least share of the question's terms that a shown candidate has."""
 
 
-class Sides(NamedTuple):
-    """The answers to a question, one for each state of rule 2."""
+class Explanations(NamedTuple):
+    """The answers to a question: the gates of recall, and what is known in each other state of rule 2."""
 
     recall: ExplainResult
     records: dict[str, Record]
+    """The records that `recall` ranks, by id."""
     former: SearchResult
     notes: SearchResult
     candidates: list[Candidate]
     said: ThreadSearchResult
     turns: list[tuple[ThreadHit, ExplainResult]]
+    """The turns of `said`, at most `SAID_LOOKED_AT`: the first hit in each, and why nothing or something was kept."""
 
 
 def _arrange(to: argparse.ArgumentParser) -> None:
@@ -108,21 +110,21 @@ def _why(given: argparse.Namespace) -> int:
     kind = next((kind for start, kind in KINDS.items() if subject.startswith(start) and " " not in subject), None)
     if kind is not None:
         return _why_target(given, {"kind": kind, "id": subject})
-    sides = through_door(given, lambda door: _look(door, given, subject), "ask")
+    found = through_door(given, lambda door: _explain(door, given, subject), "ask")
     if given.json:
         show_json(
             {
-                "recall": sides.recall,
-                "former": sides.former.hits,
-                "notes": sides.notes.hits,
-                "candidates": sides.candidates,
-                "said": sides.said,
-                "turns": [{"turn_id": hit.turn_id, "explanation": result} for hit, result in sides.turns],
+                "recall": found.recall,
+                "former": found.former.hits,
+                "notes": found.notes.hits,
+                "candidates": found.candidates,
+                "said": found.said,
+                "turns": [{"turn_id": hit.turn_id, "explanation": result} for hit, result in found.turns],
             }
         )
     else:
-        _show_sides(sides)
-    return OK if sides.recall.outcome == "recalled" else NEGATIVE
+        _show_found(found)
+    return OK if found.recall.outcome == "recalled" else NEGATIVE
 
 
 def _why_target(given: argparse.Namespace, target: dict[str, Any]) -> int:
@@ -143,12 +145,12 @@ def _why_target(given: argparse.Namespace, target: dict[str, Any]) -> int:
 # -- looking -----------------------------------------------------------------------------------------------------------
 
 
-async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Sides:
-    """Return the answers to a question; write hints at withheld memories and at other workspaces."""
+async def _explain(door: HomeMethods, given: argparse.Namespace, text: str) -> Explanations:
+    """Find all that is known for a question; write hints at withheld memories and at other workspaces."""
     context = context_of(given)
     recall = await door.call(m.MEMORY_EXPLAIN, {"query": text, "context": context})
     asked = {"query": text, "mode": "lexical", "context": context, "limit": 5}
-    is_on = recall.gates[0].passed
+    is_on = recall.gates[0].passed  # the first gate is `memory_enabled`
     nothing = SearchResult(hits=[], next_cursor=None, semantic="off")
     former = await door.call(m.MEMORY_SEARCH, asked | {"statuses": FORMER}) if is_on else nothing
     notes = await door.call(m.MEMORY_SEARCH, asked | {"voices": ["machine"]}) if is_on else nothing
@@ -161,10 +163,10 @@ async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Side
     }
     said = await find_said(door, asked_said)
     if is_on and not given.json:
-        kept_back = (await door.call(m.MEMORY_SEARCH, asked | {"include_sensitive": True})).hits
-        hint_sensitive(sum(is_sensitive(hit.record) for hit in kept_back), "`pioneer search --sensitive`")
+        all_hits = (await door.call(m.MEMORY_SEARCH, asked | {"include_sensitive": True})).hits
+        hint_sensitive(sum(is_sensitive(hit.record) for hit in all_hits), "`pioneer search --sensitive`")
     if is_on and recall.outcome != "recalled":
-        await door.hint_at(await _elsewhere(door, text, context, said))
+        await door.hint_at(await _count_elsewhere(door, text, context, said))
     turns = [
         (hit, await door.call(m.MEMORY_EXPLAIN, {"target": {"kind": "turn", "id": hit.turn_id}, "context": context}))
         for hit in _first_of_turns(said.hits)
@@ -174,10 +176,10 @@ async def _look(door: HomeMethods, given: argparse.Namespace, text: str) -> Side
         if ranked.memory_id is not None:
             found = (await door.call(m.MEMORY_GET, {"memory_id": ranked.memory_id, "context": context})).record
             records |= {ranked.memory_id: found} if found is not None else {}
-    return Sides(recall, records, former, notes, await _candidates(door, context, text), said, turns)
+    return Explanations(recall, records, former, notes, await _find_candidates(door, context, text), said, turns)
 
 
-async def _elsewhere(
+async def _count_elsewhere(
     door: HomeMethods, text: str, context: dict[str, Any], said: ThreadSearchResult
 ) -> list[Elsewhere]:
     """Return the numbers of memories and messages together that fit in other workspaces, highest first."""
@@ -188,22 +190,19 @@ async def _elsewhere(
 
 
 def _first_of_turns(hits: Iterable[ThreadHit]) -> list[ThreadHit]:
+    """Return the first hit of each turn, of at most `SAID_LOOKED_AT` turns."""
     by_turn: dict[str, ThreadHit] = {}
     for hit in hits:
         by_turn.setdefault(hit.turn_id, hit)
     return list(by_turn.values())[:SAID_LOOKED_AT]
 
 
-async def _candidates(door: HomeMethods, context: dict[str, Any], text: str) -> list[Candidate]:
-    """Return the candidates of any status with most of the question's terms, at least `SHARED_WORDS` of them."""
-    from retrieval.terms import SnowballLexicon  # noqa: PLC0415
-
-    lexicon = SnowballLexicon()
-    wanted = set(lexicon.query_terms(text))
-    states = ["pending", "approved", "rejected", "expired", "merged", "suppressed"]
-    params = {"statuses": states, "context": context}
+async def _find_candidates(door: HomeMethods, context: dict[str, Any], text: str) -> list[Candidate]:
+    """Return the candidates of any status that share most terms with the question, at least `SHARED_WORDS` of them."""
+    wanted = set(door.lexicon.query_terms(text))
+    params = {"statuses": list(get_args(CandidateStatus)), "context": context}
     listed = (await collect_pages(door, m.CANDIDATES_LIST, params, "candidates", CANDIDATES_LOOKED_AT)).candidates
-    shares = [(len(wanted & set(lexicon.index_terms(one.content))) / max(1, len(wanted)), one) for one in listed]
+    shares = [(len(wanted & set(door.lexicon.index_terms(one.content))) / max(1, len(wanted)), one) for one in listed]
     found = [(shared, one) for shared, one in shares if shared >= SHARED_WORDS]
     found.sort(key=lambda entry: -entry[0])
     return [candidate for _, candidate in found[:CANDIDATES_SHOWN]]
@@ -247,7 +246,7 @@ def _show_gates(gates: Sequence[Gate]) -> None:
 
 
 def _describe_detail(gate: Gate) -> str | None:
-    """Return a gate's detail in words; that of the floor is the least score, beside which another condition holds."""
+    """Return a gate's detail in words; that of the floor is a least score, beside which a second condition holds."""
     if gate.gate == "floor" and gate.detail is not None:
         return f"a score of {gate.detail} at least, and not far behind the best of its scope"
     return gate.detail
@@ -289,35 +288,35 @@ def _show_turns(turns: Sequence[tuple[ThreadHit, ExplainResult]]) -> None:
                 say(f"  stopped by {words(gate.gate)}: {words(gate.reason_code)}")
 
 
-def _show_sides(sides: Sides) -> None:
+def _show_found(found: Explanations) -> None:
     say("What would be recalled now", "bold")
-    say(plain(sides.recall.summary))
-    _show_gates(sides.recall.gates)
-    _show_ranked(sides.recall, sides.records)
-    if any(gate.gate == "secret" and not gate.passed for gate in sides.recall.gates):
+    say(plain(found.recall.summary))
+    _show_gates(found.recall.gates)
+    _show_ranked(found.recall, found.records)
+    if any(gate.gate == "secret" and not gate.passed for gate in found.recall.gates):
         say("These words hold a secret: what holds one is not kept, however it is said", "yellow")
-    if sides.former.hits:
+    if found.former.hits:
         say("\nWhat was believed, and is not any more", "bold")
         show_table(
             ["memory", "status", "replaced by", "text"],
             [
                 [hit.record.memory_id, hit.record.status, hit.record.superseded_by or "", hit.record.content]
-                for hit in sides.former.hits
+                for hit in found.former.hits
             ],
         )
-    if sides.notes.hits:
+    if found.notes.hits:
         say("\nWhat an agent noted, and nobody confirmed", "bold")
-        show_table(["memory", "text"], [[hit.record.memory_id, hit.record.content] for hit in sides.notes.hits])
+        show_table(["memory", "text"], [[hit.record.memory_id, hit.record.content] for hit in found.notes.hits])
         hint("`pioneer confirm` takes one for your own word")
-    if sides.candidates:
+    if found.candidates:
         say("\nWhat was proposed", "bold")
         show_table(
             ["candidate", "status", "why", "text"],
-            [[one.candidate_id, one.status, words(one.reason_code), one.content] for one in sides.candidates],
+            [[one.candidate_id, one.status, words(one.reason_code), one.content] for one in found.candidates],
         )
-    _show_turns(sides.turns)
+    _show_turns(found.turns)
     say("\nWhat was forgotten", "bold")
-    if sides.recall.missing:
+    if found.recall.missing:
         say("just these words were forgotten, erased or rejected: they do not come back unasked")
         hint("`pioneer list --forgotten` shows what can be restored")
     else:

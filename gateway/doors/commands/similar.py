@@ -7,10 +7,9 @@ from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.naming import name_memory
 from gateway.doors.commands.options import add_context, add_place, context_of, present, scopes_of
-from gateway.doors.commands.paging import MORE, PAGE, add_limit, each_page, limit_of
+from gateway.doors.commands.paging import MORE, add_limit, collect_pages, limit_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json
 from protocol import methods as m
-from protocol.memory.reads import SimilarPair, SimilarResult
 from protocol.memory.writes import MergeResult
 
 
@@ -23,30 +22,15 @@ def _arrange_similar(to: argparse.ArgumentParser) -> None:
 
 
 def _similar(given: argparse.Namespace) -> int:
-    limit = limit_of(given)
-    params = present(
-        scopes=scopes_of(given),
-        include_sensitive=given.sensitive or None,
-        context=context_of(given),
-        limit=PAGE if limit is None else min(PAGE, limit),
-    )
-
-    async def work(door: HomeMethods) -> SimilarResult:
-        pairs: list[SimilarPair] = []
-        async for page in each_page(door, m.MEMORY_SIMILAR, params):  # a page may be empty and have a next one
-            pairs += page.pairs
-            if limit is not None and len(pairs) >= limit:
-                return SimilarResult(pairs=pairs[:limit], next_cursor=page.next_cursor)
-        return SimilarResult(pairs=pairs, next_cursor=None)
-
-    result = through_door(given, work)
+    params = present(scopes=scopes_of(given), include_sensitive=given.sensitive or None, context=context_of(given))
+    result = through_door(given, lambda door: collect_pages(door, m.MEMORY_SIMILAR, params, "pairs", limit_of(given)))
     if given.json:
         show_json(result)
         return OK
     for pair in result.pairs:
         say(f"{pair.record.memory_id}  {plain(pair.record.content)}")
         say(f"{pair.other.memory_id}  {plain(pair.other.content)}")
-        say("")
+        say()
     if result.next_cursor is not None:
         hint(MORE)
     hint("`pioneer merge ID INTO` makes them one" if result.pairs else "no two memories look alike")

@@ -20,7 +20,7 @@ from gateway.base.exit_codes import (
 )
 from protocol.errors import ErrorReason, GatewayError
 
-OF_REASON: Mapping[ErrorReason, int] = {
+CODE_OF_REASON: Mapping[ErrorReason, int] = {
     "invalid_params": USAGE,
     "not_found": NEGATIVE,
     "scope_out_of_context": REFUSED,
@@ -56,7 +56,7 @@ class Stop(Exception):
         super().__init__(line)
 
 
-UNWRITABLE = frozenset(
+MENDABLE = frozenset(
     {
         errno.ENOSPC,
         errno.EDQUOT,
@@ -72,7 +72,7 @@ UNWRITABLE = frozenset(
         errno.EINVAL,
     }
 )
-"""Errors that a person can mend: no room, no permission, no such place. Any other one is `IO_ERROR`, a failing disk."""
+"""Errors of a write that a person can mend: no room, no permission, no such place. The others mean a failing disk."""
 
 
 def describe_os_error(error: OSError) -> str:
@@ -86,7 +86,7 @@ def writing(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        code = CANNOT_WRITE if error.errno in UNWRITABLE else IO_ERROR
+        code = CANNOT_WRITE if error.errno in MENDABLE else IO_ERROR
         raise Stop(code, f"{path} cannot be written: {describe_os_error(error)}") from error
 
 
@@ -116,7 +116,7 @@ def check_folder(path: Path) -> str:
 
 
 def code_of_system(error: OSError) -> int:
-    """Return the exit code for an `OSError` that no file of the command line is known to have caused."""
+    """Return the exit code for an `OSError` outside of `reading` and `writing`."""
     return CANNOT_WRITE if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS} else IO_ERROR
 
 
@@ -129,4 +129,4 @@ def code_of(error: GatewayError) -> int:
 
 def code_for(reason: str | None, otherwise: int) -> int:
     """Return the exit code for a reason of the contract; `otherwise` for one without a row."""
-    return OF_REASON.get(cast("ErrorReason", reason), otherwise)
+    return CODE_OF_REASON.get(cast("ErrorReason", reason), otherwise)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
-from gateway.base.exit_codes import USAGE
+from gateway.base.exit_codes import NEGATIVE, USAGE
 from gateway.doors.terminal import tables
 from gateway.doors.terminal.exits import Stop
 from protocol.errors import GatewayError
@@ -48,7 +48,7 @@ def is_rich(stream: TextIO | None = None) -> bool:
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, with U+FFFD for whatever is not printable."""
+    """Return a text on one line: each run of white space is one blank, and what is not printable is U+FFFD."""
     return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
 
 
@@ -95,7 +95,7 @@ def show_json(value: Any) -> None:
 
 
 def show_error(error: BaseException, line: str) -> None:
-    """Write an error as the JSON document in place of a result; `line` describes one that is none of the contract."""
+    """Write an error as the JSON document in place of a result; `line` is the message unless the contract has one."""
     details: dict[str, Any] = getattr(error, "details", None) or {}
     described: Any = error.on_the_wire() if isinstance(error, GatewayError) else {"message": line} | details
     show_json({"error": described})
@@ -199,25 +199,23 @@ def can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask the user, unless `is_sure`. Raises `Stop` where nobody can be asked, or the answer is not yes.
+def confirm(question: str) -> None:
+    """Ask the user a question. Raises `Stop` where no terminal can be asked, or the answer is not yes.
 
     Not to be called in an event loop, which would keep Ctrl-C to itself.
     """
-    if is_sure:
-        return
     if not can_ask():
         raise Stop(USAGE, "nobody can be asked here; say --yes to go on")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().casefold() not in {"y", "yes"}:
-        raise Stop(1, "nothing was changed")
+        raise Stop(NEGATIVE, "nothing was changed")
 
 
 @contextmanager
 def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
-    """Yield a function that draws a bar on a terminal's stderr, to be called with the part done and the whole."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    """Yield a function that draws a bar where stderr is a terminal, to be called with the part done and the whole."""
+    if not is_rich(sys.stderr):
         yield lambda _done, _total: None
         return
     from rich.console import Console  # noqa: PLC0415

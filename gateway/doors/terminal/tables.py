@@ -15,7 +15,7 @@ WIDE = frozenset({"content", "text", "meaning", "why", "title", "question", "nam
 SPARE = ("updated", "made", "scope", "workspace")
 """Columns that are left out first, in this order: `--json`, `show` and a wider terminal have them."""
 LEAST = 30
-"""The least width of a column of sentences; a narrower one is hard to read."""
+"""The least width of a column of sentences, unless all of its cells are shorter; a narrower one is hard to read."""
 GAP = 2
 """Blanks between columns."""
 INDENT = 4
@@ -34,15 +34,15 @@ class Layout(Struct, frozen=True):
 def layout_of(columns: Sequence[str], natural: Sequence[int], room: int) -> Layout:
     """Return the layout for a terminal of width `room`; `natural` is the width of each column's longest cell."""
     shown = list(range(len(columns)))
-    leaving = [place for name in SPARE for place in shown if columns[place] == name]
+    spare = [place for name in SPARE for place in shown if columns[place] == name]
     while True:
         least = [min(natural[place], LEAST) if columns[place] in WIDE else natural[place] for place in shown]
         left = room - sum(least) - GAP * (len(shown) - 1)
         if left >= 0:
             return Layout("table", _share_room(dict(zip(shown, least, strict=True)), natural, left))
-        if not leaving:
+        if not spare:
             return Layout("stack", {})
-        shown.remove(leaving.pop(0))
+        shown.remove(spare.pop(0))
 
 
 def _share_room(widths: dict[int, int], natural: Sequence[int], left: int) -> dict[int, int]:

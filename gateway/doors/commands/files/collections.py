@@ -4,14 +4,11 @@ Rule 1: a verb that changes a collection compares its folder before it answers, 
 """
 
 import argparse
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.base.exit_codes import NEGATIVE, OK
-from gateway.doors.commands.door import HomeMethods, config_of, has_home, home_of, through_door
+from gateway.doors.commands.door import HomeMethods, through_door, trying_home
 from gateway.doors.commands.options import present
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import check_folder
@@ -19,7 +16,7 @@ from gateway.doors.terminal.screen import hint, plain, say, show_json, show_tabl
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, Preview
 
-COLLECTION_CHOICES = ("include", "exclude")
+PATTERN_LISTS = ("include", "exclude")
 SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
 
 
@@ -31,15 +28,16 @@ def to_option_name(name: str) -> str:
 def add_choices(to: argparse.ArgumentParser) -> None:
     """Add the options that `add` and `update` share."""
     to.add_argument("--name", metavar="NAME", help="what it is called")
-    for name in COLLECTION_CHOICES:
+    for name in PATTERN_LISTS:
         to.add_argument(f"--{name}", action="append", metavar="PATTERN", help="as in a .gitignore; repeatable")
     for name in SWITCHES:
         to.add_argument(to_option_name(name), action=argparse.BooleanOptionalAction, default=None)
     to.add_argument("--meaning", choices=("documents", "all", "off"), help="kept for search by meaning")
 
 
-def _choices(given: argparse.Namespace) -> dict[str, Any]:
-    names = ("name", *COLLECTION_CHOICES, *SWITCHES, "meaning")
+def _choices_of(given: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters for the options of `add_choices` that are given."""
+    names = ("name", *PATTERN_LISTS, *SWITCHES, "meaning")
     return present(**{name: getattr(given, name) for name in names})
 
 
@@ -59,7 +57,7 @@ def add_collection(given: argparse.Namespace) -> int:
         "scope": given.scope,
         "workspace_id": given.workspace,
         **present(collection_id=given.id),
-        **_choices(given),
+        **_choices_of(given),
     }
 
     async def work(door: HomeMethods) -> CollectionAddResult:
@@ -72,24 +70,9 @@ def add_collection(given: argparse.Namespace) -> int:
             return CollectionAddResult(collection=fresh.collection)
         return result
 
-    with _previewing_home(given):
+    with trying_home(given):
         show(given, through_door(given, work, makes_home=True), _show_added)
     return OK
-
-
-@contextmanager
-def _previewing_home(given: argparse.Namespace) -> Generator[None]:
-    """Give a preview without a home a temporary one, so that it makes none."""
-    if not given.dry_run or has_home(given):
-        yield
-        return
-    home = home_of(given).absolute()
-    # Beside the real home, because the same roots are then refused.
-    above = next(folder for folder in home.parents if folder.is_dir())
-    config = config_of(given)
-    with TemporaryDirectory(prefix=".pioneer-preview-", dir=above) as folder:
-        given.home, given.config = Path(folder), config if config.exists() else None
-        yield
 
 
 def _show_added(result: CollectionAddResult) -> None:
@@ -97,53 +80,48 @@ def _show_added(result: CollectionAddResult) -> None:
         _show_preview(result.preview)
         return
     files = result.collection.files
-    state = f"{_files(files.indexed + files.partial)} indexed"
+    state = f"{_format_files(files.indexed + files.partial)} indexed"
     if files.pending or result.collection.scanned_at is None:
-        state = f"indexing {_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
+        state = (
+            f"indexing {_format_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
+        )
     say(f"{result.collection.collection_id}\t{state}", "green")
     named = result.collection.collection_id
     if files.skipped:
-        hint(f"skipped: {_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
+        hint(f"skipped: {_format_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
     if named != result.collection.name:
         hint(f"addresses begin with its id, {named}; --id chooses another")
 
 
-def _count(number: int) -> str:
-    return f"{number:,}"
+def _format_files(number: int) -> str:
+    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
-def _files(number: int) -> str:
-    return f"{_count(number)} file{'' if number == 1 else 's'}"
-
-
-def _size(size: int) -> str:
+def _format_size(size: int) -> str:
     """Return a number of bytes with a decimal unit, as file managers show it."""
     units = (("MB", 1_000_000), ("kB", 1000))
     return next((f"{size / one:.1f} {unit}" for unit, one in units if size >= one), f"{size} bytes")
 
 
-def _counts(counted: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     """Return counts with their names in one line, the largest first."""
-    ordered = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
-    return ", ".join(f"{name} {_count(count)}" for name, count in ordered) or "none"
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{name} {count:,}" for name, count in ordered) or "none"
 
 
 def _show_preview(preview: Preview) -> None:
     least = "at least " if preview.partial else ""
-    size = f"{least}{_files(preview.files)}, {_size(preview.bytes)} would be indexed"
-    say(f"{size}: {_counts(preview.by_kind)}. Skipped: {_counts(preview.skipped)}.")
+    found = f"{least}{_format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
+    say(f"{found}: {_format_counts(preview.by_kind)}. Skipped: {_format_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
         say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
 
 
 def list_collections(given: argparse.Namespace) -> int:
     """List the collections; the exit code is `NEGATIVE` where there is none."""
-
-    async def work(door: HomeMethods) -> list[Collection]:
-        asked = {"workspace_id": given.workspace}
-        return (await collect_pages(door, m.COLLECTIONS_LIST, asked, "collections", None)).collections
-
-    found = through_door(given, work)
+    asked = {"workspace_id": given.workspace}
+    result = through_door(given, lambda door: collect_pages(door, m.COLLECTIONS_LIST, asked, "collections", None))
+    found = result.collections
     show(given, {"collections": found}, lambda _: _show_collections(found))
     return OK if found else NEGATIVE
 
@@ -168,11 +146,7 @@ def _show_collections(found: list[Collection]) -> None:
 
 def show_status(given: argparse.Namespace) -> int:
     """Show the state of each collection; the exit code is `NEGATIVE` where there is none."""
-
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace})
-
-    found = through_door(given, work)
+    found = through_door(given, lambda door: door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace}))
     show(given, found, lambda _: _show_collections([one.collection for one in found.collections]))
     return OK if found.collections else NEGATIVE
 
@@ -184,19 +158,16 @@ def scan_collection(given: argparse.Namespace) -> int:
 
 def retry_files(given: argparse.Namespace) -> int:
     """Have failed files read again; the exit code is `NEGATIVE` where there are none."""
-
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_RETRY, present(file_id=given.file_id, collection_id=given.collection))
-
-    result = through_door(given, work)
+    params = present(file_id=given.file_id, collection_id=given.collection)
+    result = through_door(given, lambda door: door.call(m.KNOWLEDGE_RETRY, params))
     show(given, result, lambda _: say(f"{result.requeued} files will be read again"))
     return OK if result.requeued else NEGATIVE
 
 
 def update_collection(given: argparse.Namespace) -> int:
     """Change a collection, and compare its folder."""
-    moved = present(path=check_folder(given.path) if given.path is not None else None)
-    return _compare(given, m.COLLECTIONS_UPDATE, {**moved, **_choices(given)})
+    path = check_folder(given.path) if given.path is not None else None
+    return _compare(given, m.COLLECTIONS_UPDATE, {**present(path=path), **_choices_of(given)})
 
 
 def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Mapping[str, Any]) -> int:
@@ -214,11 +185,8 @@ def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Map
 
 def remove_collection(given: argparse.Namespace) -> int:
     """Remove a collection from the index; its folder stays."""
-
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.COLLECTIONS_REMOVE, {"collection_id": given.collection})
-
-    receipt = through_door(given, work).receipt
+    params = {"collection_id": given.collection}
+    receipt = through_door(given, lambda door: door.call(m.COLLECTIONS_REMOVE, params)).receipt
     line = f"removed {receipt.files} files and {receipt.chunks} pieces of the index; the folder is as it was"
     show(given, {"receipt": receipt}, lambda _: say(line if receipt.complete else f"{line}; its log is not empty yet"))
     return OK

@@ -17,7 +17,6 @@ from protocol.guidance import (
     AgentPart,
     AgentProblem,
     AgentsGetResult,
-    AgentsListResult,
     InstructionsPreviewResult,
     InstructionsSetResult,
 )
@@ -50,10 +49,7 @@ def _instructions(given: argparse.Namespace) -> int:
         raise Stop(USAGE, f"there is no folder {str(given.place)!r}")
     params = {"workspace_id": given.workspace, "cwd": str(given.place.resolve()), "profile": given.profile}
 
-    async def work(door: HomeMethods) -> InstructionsPreviewResult:
-        return await door.call(m.INSTRUCTIONS_PREVIEW, params)
-
-    result = through_door(given, work)
+    result = through_door(given, lambda door: door.call(m.INSTRUCTIONS_PREVIEW, params))
     if given.json:
         show_json(result)
     else:
@@ -86,8 +82,8 @@ def _show_preview(result: InstructionsPreviewResult) -> None:
         hint(f"cut: {plain(cut.path)}, lines {cut.from_line}-{cut.to_line}, {cut.chars:,} characters")
     for one in result.diagnostics:
         if one.code in {"hidden_characters", "secret_in_instructions", "instructions_off", "cwd_missing"}:
-            told = one.message or words(str((one.data or {}).get("reason", "")))
-            hint(f"{words(one.code)}: {plain(told)}" if told else words(one.code))
+            detail = one.message or words(str((one.data or {}).get("reason", "")))
+            hint(f"{words(one.code)}: {plain(detail)}" if detail else words(one.code))
     count = sum(file.problem is None for file in result.files)
     hint(f"{count} files, {result.budget.used:,} of {result.budget.limit:,} characters; boundary: {result.boundary}")
 
@@ -111,20 +107,18 @@ def _agents(given: argparse.Namespace) -> int:
 
 
 def _list(given: argparse.Namespace) -> int:
-    async def work(door: HomeMethods) -> AgentsListResult:
-        return await door.call(m.AGENTS_LIST, {})
-
-    result = through_door(given, work)
+    result = through_door(given, lambda door: door.call(m.AGENTS_LIST))
     if given.json:
         show_json(result)
     else:
         if result.agents:
             rows = [
-                [one.slug, plain(one.name), plain(one.description), _problems(one.problems)] for one in result.agents
+                [one.slug, plain(one.name), plain(one.description), _format_problems(one.problems)]
+                for one in result.agents
             ]
             show_table(["agent", "name", "description", "without effect"], rows)
         for one in result.invalid:
-            hint(f"not valid: {plain(one.slug)}: {_problems(one.problems)}")
+            hint(f"not valid: {plain(one.slug)}: {_format_problems(one.problems)}")
         if result.left_out:
             hint(f"{result.left_out:,} more are not listed; each acts, and `pioneer agents show SLUG` shows it")
         if not result.agents and not result.invalid:
@@ -143,22 +137,22 @@ def _show(given: argparse.Namespace) -> int:
     if given.json:
         show_json(result)
         return OK
-    _say_agent(result.agent)
+    _show_agent(result.agent)
     for part, text in result.texts.items():
         say(f"\n{part.upper()}.md", "bold")
         say(readable(text.removesuffix("\n")))
     return OK
 
 
-def _say_agent(agent: Agent) -> None:
+def _show_agent(agent: Agent) -> None:
     say(f"{agent.slug}: {plain(agent.name)}. {plain(agent.description)}", "bold")
     tools = ", ".join(agent.tools) or "none"
     say(f"role {plain(agent.model_role or 'main')}, memory {words(agent.memory_mode)}, tools {tools}")
     if agent.problems:
-        hint(f"without effect: {_problems(agent.problems)}")
+        hint(f"without effect: {_format_problems(agent.problems)}")
 
 
-def _problems(problems: list[AgentProblem]) -> str:
+def _format_problems(problems: list[AgentProblem]) -> str:
     return ", ".join(words(one.code) + (f" {plain(one.key)}" if one.key else "") for one in problems)
 
 

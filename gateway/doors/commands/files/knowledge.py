@@ -27,7 +27,7 @@ from gateway.doors.commands.files.collections import (
     update_collection,
 )
 from gateway.doors.commands.options import add_place, path, present, text_of
-from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, limit_of
+from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, count_elsewhere, limit_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
@@ -36,9 +36,10 @@ from protocol.files.graph import EdgesResult, FileEdge
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
 
 MOST_HITS = 50
+"""The most hits that are counted in another workspace."""
 SHORT = {"topics": "--topic", "include_related": "--related"}
 """Shorter names of options that are typed often, beside their own."""
-MEANING = {
+REASON_WORDS = {
     "folder": "a folder, whose files are judged one by one; `pioneer knowledge files COLLECTION` lists them",
     "no_reader": "no reader; the extra `pdf` of this package reads PDF files",
     "broken": "broken, or not what its suffix says",
@@ -48,7 +49,6 @@ MEANING = {
 
 def search_options() -> Mapping[str, dict[str, Any]]:
     """Return the arguments of `add_argument` for each member of a search but its query."""
-    kinds: Mapping[type, dict[str, Any]] = {int: {"type": int}, float: {"type": float}, str: {}}
     options: dict[str, dict[str, Any]] = {}
     for member in msgspec.structs.fields(KnowledgeSearchArgs):
         if member.required:
@@ -60,14 +60,16 @@ def search_options() -> Mapping[str, dict[str, Any]]:
             options[member.name] = {"action": "append", "metavar": "WORD", "help": "raises what has it; repeatable"}
         else:
             kind = {"max_results": int, "min_importance": float}.get(member.name, str)
-            options[member.name] = {**kinds[kind], "metavar": member.name.upper(), "help": about}
+            options[member.name] = {"type": kind, "metavar": member.name.upper(), "help": about}
     return options
 
 
 def _show_rows(given: argparse.Namespace, result: Any, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Show the rows of a result, and say where there are none or more of them; return the exit code."""
-    show(given, result, lambda _: show_table(head, rows))
-    if not given.json:
+    """Show a result's rows, and hint where there are none or more of them; return the exit code."""
+    if given.json:
+        show_json(result)
+    else:
+        show_table(head, rows)
         if not rows:
             hint("nothing found")
         if result.next_cursor is not None:
@@ -93,27 +95,27 @@ def _search(given: argparse.Namespace) -> int:
 
 
 async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params: Mapping[str, Any]) -> list[Elsewhere]:
-    """Return the numbers of hits, at most `MOST_HITS` each, that other workspaces have for a search, highest first."""
-    found = list[Elsewhere]()
-    for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
-        if other.workspace_id == given.workspace:
-            continue
-        there = {**params, "max_results": MOST_HITS, "context": {"workspace_id": other.workspace_id}}
+    """Return the numbers of hits, at most `MOST_HITS` each, that other workspaces have for a search."""
+
+    async def count(workspace_id: str) -> int:
+        there = {**params, "max_results": MOST_HITS, "context": {"workspace_id": workspace_id}}
         try:
-            hits = (await door.call(m.KNOWLEDGE_SEARCH, there)).hits
+            return len((await door.call(m.KNOWLEDGE_SEARCH, there)).hits)
         except CallerError:  # the name in `entity` is that of several there
-            continue
-        if hits:
-            found.append(Elsewhere(workspace_id=other.workspace_id, count=len(hits)))
-    return sorted(found, key=lambda one: -one.count)
+            return 0
+
+    return await count_elsewhere(door, given.workspace, count)
 
 
 def _show_hits(result: KnowledgeSearchResult) -> None:
+    # the first entity of a file's hit is the file itself; the best hit of a file, which comes first, wins
     pages = {one.entity_id: hit.locations[0].path for hit in reversed(result.hits) for one in hit.entities[:1]}
 
     def text(hit: KnowledgeHit) -> str:
-        is_related = hit.via is not None and not hit.breakdown.words + hit.breakdown.meaning + hit.breakdown.card
-        page = pages.get(hit.via.entity_id) if is_related and hit.via is not None else None
+        score = hit.breakdown
+        if hit.via is None or score.words + score.meaning + score.card:
+            return hit.snippet
+        page = pages.get(hit.via.entity_id)  # only a link leads to this hit
         return f"linked from {page}" if page is not None else hit.snippet
 
     rows = [
@@ -121,12 +123,12 @@ def _show_hits(result: KnowledgeSearchResult) -> None:
         for hit in result.hits
     ]
     show_table(["score", "where", "heading", "text"], rows)
-    told = [words(one.code) for one in result.diagnostics if one.code not in {"semantic_off", "no_match"}]
-    told += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
+    notices = [words(one.code) for one in result.diagnostics if one.code not in {"semantic_off", "no_match"}]
+    notices += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
     if not result.hits:
-        hint("; ".join(["nothing found", *told]))
-    elif told:
-        hint("; ".join(told))
+        hint("; ".join(["nothing found", *notices]))
+    elif notices:
+        hint("; ".join(notices))
 
 
 def _read(given: argparse.Namespace) -> int:
@@ -136,23 +138,20 @@ def _read(given: argparse.Namespace) -> int:
         **present(from_line=given.from_line, to_line=given.to_line, max_chars=given.max_chars),
     }
 
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_READ, params)
-
-    result = through_door(given, work)
+    result = through_door(given, lambda door: door.call(m.KNOWLEDGE_READ, params))
     if given.json:
         show_json(result)
     else:
         for line in result.text.splitlines():
             say(plain(line))
         if result.to_line:
-            told = f", lines {result.from_line} to {result.to_line} of {result.total_lines}: {result.state}"
+            place = f", lines {result.from_line} to {result.to_line} of {result.total_lines}: {result.state}"
         elif result.total_lines:
-            told = f" has {result.total_lines} line{'' if result.total_lines == 1 else 's'}, and none there"
+            place = f" has {result.total_lines} line{'' if result.total_lines == 1 else 's'}, and none there"
         else:
-            told = f": {result.state}"
+            place = f": {result.state}"
         cut = f"; {result.cut_chars:,} characters of the last line are left out" if result.cut_chars else ""
-        hint(f"{plain(result.path)}{told}{cut}")
+        hint(f"{plain(result.path)}{place}{cut}")
     return NEGATIVE if result.state == "gone" else OK
 
 
@@ -162,10 +161,8 @@ def _why(given: argparse.Namespace) -> int:
     asked = {"query": given.place} if is_query else {"collection_id": collection_id, "path": below}
     params = {**asked, "context": {"workspace_id": given.workspace}}
 
-    async def work(door: HomeMethods) -> Any:
-        return await door.call(m.KNOWLEDGE_EXPLAIN, params)
-
-    result = through_door(given, work, "ask" if is_query else "off")
+    meaning = "ask" if is_query else "off"
+    result = through_door(given, lambda door: door.call(m.KNOWLEDGE_EXPLAIN, params), meaning)
     if given.json:
         show_json(result)
     elif is_query:
@@ -179,7 +176,7 @@ def _why(given: argparse.Namespace) -> int:
         rule = result.rule
         by = f" by {plain(rule.file)} line {rule.line}, `{plain(rule.pattern)}`" if rule is not None else ""
         reason = result.reason or result.state or "not_seen"
-        say(f"not indexed: {MEANING.get(reason, words(reason))}{by}")
+        say(f"not indexed: {REASON_WORDS.get(reason, words(reason))}{by}")
     return OK if result.indexed or result.near_misses else NEGATIVE
 
 
@@ -331,14 +328,10 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(given: argparse.Namespace) -> int:
-    return VERBS[given.verb][0](given)
-
-
 COMMANDS = {
     "knowledge": Command(
         _arrange,
-        _run,
+        lambda given: VERBS[given.verb][0](given),
         '  pioneer knowledge add ./notes --dry-run\n  pioneer knowledge search "release checklist" --topic release\n'
         "  pioneer knowledge why notes:drafts/old.md",
     ),

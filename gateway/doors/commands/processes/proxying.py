@@ -26,8 +26,8 @@ class ProgramAddress(NamedTuple):
 
     base: str
     """The address above `/v1/…`."""
-    is_anthropic_away: bool
-    """The upstream of Anthropic's dialect is not Anthropic's own."""
+    is_anthropic_replaced: bool
+    """True where the upstream of Anthropic's dialect is another company's, or a program's of this machine."""
 
     @property
     def openai(self) -> str:
@@ -36,7 +36,7 @@ class ProgramAddress(NamedTuple):
 
 
 def _claude_code(at: ProgramAddress) -> list[str]:
-    more = ["export CLAUDE_CODE_ATTRIBUTION_HEADER=0"] if at.is_anthropic_away else []
+    more = ["export CLAUDE_CODE_ATTRIBUTION_HEADER=0"] if at.is_anthropic_replaced else []
     return [f"export ANTHROPIC_BASE_URL={at.base}", *more]
 
 
@@ -87,23 +87,31 @@ def _run(given: argparse.Namespace) -> int:
     if given.action == "url":
         from gateway.doors.commands.ending import run_command  # noqa: PLC0415
 
-        return run_command(_url, given)  # unlike the proxy itself, which has exit codes of its own
+        return run_command(_print_url, given)  # unlike the proxy itself, which has exit codes of its own
     from gateway.doors.http.listening import HttpOptions  # noqa: PLC0415
     from gateway.doors.proxy.process import main  # noqa: PLC0415
 
     return main(options_of(given), HttpOptions(port=given.port, bind=given.bind))
 
 
-def _url(given: argparse.Namespace) -> int:
+def _print_url(given: argparse.Namespace) -> int:
+    if given.client == "cursor":
+        sys.stdout.write(CURSOR + "\n")
+        return OK
+    address = _find_address(given)
+    lines = LINES[given.client](address) if given.client else [address.base]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return OK
+
+
+def _find_address(given: argparse.Namespace) -> ProgramAddress:
+    """Return the address that the options name: of a running proxy, else of the configured port. Raises `Stop`."""
     from gateway.doors.proxy.route import ProxyAddress, find_upstream  # noqa: PLC0415
     from gateway.home.config import ConfigError, ConfigStore  # noqa: PLC0415
     from gateway.home.folder import Home  # noqa: PLC0415
     from gateway.home.run_files import living_doors  # noqa: PLC0415
     from gateway.home.tokens import read_token, token_path  # noqa: PLC0415
 
-    if given.client == "cursor":
-        sys.stdout.write(CURSOR + "\n")
-        return OK
     if given.workspace is not None and not re.fullmatch(ID_TEXT, given.workspace):
         raise Stop(USAGE, f"{given.workspace!r} cannot be the id of a workspace: its address would lead nowhere")
     if given.folder is not None and not given.folder.is_dir():
@@ -131,10 +139,7 @@ def _url(given: argparse.Namespace) -> int:
     base += f"/u/{given.upstream}" if given.upstream else ""
     base += f"/w/{workspace_id}" if workspace_id else ""
     base += f"/a/{given.client}" if given.client in NAMED else ""
-    address = ProgramAddress(base, "api.anthropic.com" not in upstream.settings.base_url)
-    lines = LINES[given.client](address) if given.client else [base]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return OK
+    return ProgramAddress(base, "api.anthropic.com" not in upstream.settings.base_url)
 
 
 def _workspace_of(folder: Path) -> str | None:

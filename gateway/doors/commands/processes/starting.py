@@ -1,7 +1,6 @@
 """The commands serve, http, inspect, mcp, demo, replay and schemas, and the completion of shells."""
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.base.start_imports import importing
 from gateway.doors.commands import Command
-from gateway.doors.commands.options import add_home, path
+from gateway.doors.commands.options import add_home, path, read_workspace_variable
 
 if TYPE_CHECKING:
     from gateway.doors.http.page_routes import Pages
@@ -120,7 +119,7 @@ def _arrange_mcp(to: argparse.ArgumentParser) -> None:
     add_home(to)
     to.add_argument(
         "--workspace",
-        default=os.environ.get("PIONEER_WORKSPACE") or None,
+        default=read_workspace_variable(),
         metavar="ID",
         help="made if missing (default: $PIONEER_WORKSPACE, else by the folder's git repository)",
     )

@@ -1,11 +1,11 @@
-"""The wish of a turn that searches files; apart from the search itself, so that hooks need not import that."""
+"""The demands of a turn on a search of files; apart from the search, so that a hook imports this without that."""
 
 from msgspec import Struct
 
 from protocol.hooks import TurnContext
 
 
-class Wish(Struct, frozen=True):
+class SearchDemands(Struct, frozen=True):
     """The demands of a turn on a search beyond its options; by default none, as for a client."""
 
     turn: TurnContext | None = None
@@ -18,4 +18,4 @@ class Wish(Struct, frozen=True):
     """Addresses that are in the prompt already."""
 
 
-ASKED_BY_CLIENT = Wish()
+NO_DEMANDS = SearchDemands()
