@@ -14,6 +14,7 @@ from memory.forget.erasing import RecordEraser, finish_later
 from memory.ports import Collaborators
 from memory.read.vectors import RecordVectors
 from memory.rows.notices import note_change
+from memory.rows.record_columns import Stored
 from memory.rows.records import has_records, records_by_row
 from memory.rows.repair import (
     corrections,
@@ -31,11 +32,11 @@ from memory.rows.repair import (
     records_after,
     state_of,
 )
-from memory.rows.store import Stored, add_text, put_terms, remove_text
+from memory.rows.store import add_text, put_terms, remove_text
 from memory.rows.text_scan import trust
 from memory.rows.tombstones import doubt_erase, pending_erases
 from memory.rows.vectors import drop_vectors, index_state_of, set_index_state
-from memory.rows.withheld import find_numbers, is_looked_through, note_looked_through, withhold
+from memory.rows.withheld import are_numbers_marked, find_numbers, note_numbers_marked, withhold
 from protocol.gateway import RepairState
 from protocol.seams.checks import BATCH, Check, Depth, Find, LookResult, look_through, mend_all
 from protocol.seams.ports import JobHandle, Tx
@@ -94,7 +95,7 @@ class RecordRepairer:
         def note(tx: Tx) -> int:
             trust(tx)
             note_lexicon(tx, means.lexicon.version)
-            note_looked_through(tx)
+            note_numbers_marked(tx)
             if depth == "deep":
                 note_damaged(tx, self._damaged)
             return count_damaged(tx)
@@ -118,7 +119,7 @@ class RecordRepairer:
         left = self.state(tx)
         if left.damaged:
             return "deep"
-        is_known = is_lexicon_known(tx, self._means.lexicon.version) and is_looked_through(tx)
+        is_known = is_lexicon_known(tx, self._means.lexicon.version) and are_numbers_marked(tx)
         is_new = not is_known and has_records(tx)
         return "quick" if left.texts > 0 or left.erases or is_new else None
 

@@ -23,8 +23,9 @@ from memory.read.standing import Standing, project_lines
 from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.candidates import waiting_in
 from memory.rows.forgetting import read_generation
-from memory.rows.records import list_kept_by_tools, marks_of
-from memory.rows.store import active_in, scope_ids_of, to_column
+from memory.rows.record_columns import to_column
+from memory.rows.records import active_text_hashes, list_kept_by_tools
+from memory.rows.store import active_in, scope_ids_of
 from memory.rules.categories import PROJECT_RULES
 from memory.rules.scopes import narrow_scopes, of_turn, require_scope
 from memory.rules.sensitivity import Findings, judge
@@ -103,7 +104,7 @@ class TurnMemory:
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
         """Return by id the digest of each active memory's words; others are left out."""
-        return marks_of(tx, memory_ids)
+        return active_text_hashes(tx, memory_ids)
 
     async def recall(
         self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()

@@ -15,15 +15,16 @@ from msgspec import Struct
 from memory.bundles.text import PAGE_BYTES, count_entries, parts_of, seal
 from memory.ports import Collaborators
 from memory.rows.bundles import (
+    attachments_of_candidate,
+    attachments_of_record,
     candidates_from,
     forgotten_from,
-    hanging_on_candidate,
-    hanging_on_record,
     read_touch_time,
     records_from,
     tombstones_from,
 )
-from memory.rows.store import Stored, StoredCandidate, scope_ids_of
+from memory.rows.record_columns import Stored
+from memory.rows.store import StoredCandidate, scope_ids_of
 from memory.rows.withheld import holds_number, is_shown
 from memory.rules.identity import key_hash_of
 from memory.rules.visibility import KEPT, View, is_visible, status_at
@@ -81,7 +82,7 @@ class _Walk(Struct, frozen=True):
             if not is_shown(self.tx, stored, self.view, self.scanner):
                 self.withheld.append(stored.record.memory_id)
                 continue
-            hanging = hanging_on_record(self.tx, stored.record.memory_id)
+            hanging = attachments_of_record(self.tx, stored.record.memory_id)
             yield stored.row, msgspec.structs.replace(bare_record(stored, self.view.now), **hanging)
 
     def candidates(self, begin: int) -> Entries:
@@ -89,7 +90,7 @@ class _Walk(Struct, frozen=True):
         for row, found in candidates_from(self.tx, self.view.scope_ids, begin):
             if holds_number(found.candidate, self.scanner):
                 continue
-            hanging = hanging_on_candidate(self.tx, found.candidate.candidate_id)
+            hanging = attachments_of_candidate(self.tx, found.candidate.candidate_id)
             yield row, msgspec.structs.replace(bare_candidate(found, read_touch_time(self.tx, found)), **hanging)
 
     def forgotten(self, begin: int) -> Entries:

@@ -24,10 +24,9 @@ from memory.rows.bundles import (
 )
 from memory.rows.evidence import add_evidence
 from memory.rows.notices import expire, note_change
-from memory.rows.record_columns import FIELDS
+from memory.rows.record_columns import FIELDS, Stored, to_column
 from memory.rows.store import (
     Change,
-    Stored,
     active_by_key,
     active_by_path,
     active_duplicate,
@@ -38,7 +37,6 @@ from memory.rows.store import (
     get_any_candidate,
     get_record,
     pending_candidate,
-    to_column,
 )
 from memory.rows.tombstones import import_tombstone, is_buried
 from memory.rules.identity import FactIdentity

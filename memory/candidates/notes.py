@@ -20,8 +20,8 @@ from memory.proposals.proposal_sources import check_bounds
 from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.notices import build_changed_notice, note_change
-from memory.rows.record_columns import ADOPTED
-from memory.rows.store import Change, Stored
+from memory.rows.record_columns import ADOPTED, Stored
+from memory.rows.store import Change
 from memory.rows.withheld import require_active
 from memory.rules.notes import is_note, may_note
 from memory.write.adopting import adopt

@@ -20,8 +20,9 @@ from memory.ports import Collaborators
 from memory.rows.erasing import erase_record
 from memory.rows.evidence import Quote, quotes_of
 from memory.rows.notices import Notice, note_change
+from memory.rows.record_columns import Stored
 from memory.rows.records import earlier_values
-from memory.rows.store import Change, Stored, add_event
+from memory.rows.store import Change, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import key_hash_of, value_text
 from memory.write.idempotency import notify_after_commit

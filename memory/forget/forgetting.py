@@ -41,6 +41,7 @@ from memory.rows.forgetting import (
     records_of_source,
 )
 from memory.rows.notices import Notice, build_changed_notice, expire, note_change, reactivate
+from memory.rows.record_columns import Stored
 from memory.rows.records import (
     earlier_versions,
     is_key_taken,
@@ -51,7 +52,6 @@ from memory.rows.records import (
 )
 from memory.rows.store import (
     Change,
-    Stored,
     active_by_path,
     add_event,
     add_text,

@@ -13,9 +13,10 @@ from memory.ports import Collaborators
 from memory.rows.candidates import erase_candidate, lift_doubt
 from memory.rows.evidence import quotes_of
 from memory.rows.notices import Notice
+from memory.rows.record_columns import Stored
 from memory.rows.records import earlier_values, statuses_of
 from memory.rows.shelves import TEXTS
-from memory.rows.store import Stored, get_any_candidate
+from memory.rows.store import get_any_candidate
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import LeftPlace
 from protocol.record import Actor

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from memory.extraction.rule_extraction import extract_statements
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
-from memory.rows.store import Stored, to_column
+from memory.rows.record_columns import Stored, to_column
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.claim_words import fold_quote
 from memory.rules.identity import SINGLE_ATTRIBUTES, key_part

@@ -7,8 +7,8 @@ Rule 2: replacements are read from the records themselves; no edge repeats them.
 from collections.abc import Iterator, Sequence
 
 from memory.ports import Collaborators
-from memory.rows.recent_history import enrichment_of, replacements
-from memory.rows.store import Stored
+from memory.rows.history import enrichment_of, replacements
+from memory.rows.record_columns import Stored
 from memory.rows.withheld import find_kept
 from protocol.base import Scope
 from protocol.errors import CallerError

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from memory.rows.record_columns import SQL
-from memory.rows.store import decision_of, to_column
+from memory.rows.record_columns import SQL, to_column
+from memory.rows.store import decision_of
 from protocol.memory.values import Decision
 from protocol.seams.ports import Row, Tx
 

@@ -8,8 +8,9 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from memory.rows.record_columns import SQL, to_stored
 from memory.rows.record_terms import words_of
-from memory.rows.store import SQL, body_terms, to_stored
+from memory.rows.store import body_terms
 from protocol.seams.ports import Lexicon, Tx
 
 LOOKED_THROUGH = 10_000

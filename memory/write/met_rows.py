@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from memory.rows.store import Stored, StoredCandidate
+from memory.rows.record_columns import Stored
+from memory.rows.store import StoredCandidate
 from memory.rules.notes import is_note
 from memory.rules.write_plan import KnownCandidate, KnownRecord, Refined
 

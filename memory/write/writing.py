@@ -39,10 +39,10 @@ from memory.rows.candidates import (
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.evidence import recount_evidence
 from memory.rows.notices import Notice, build_changed_notice, note_change
+from memory.rows.record_columns import Stored, to_column
 from memory.rows.records import file_record, set_contested, set_status
 from memory.rows.store import (
     Change,
-    Stored,
     StoredCandidate,
     active_by_key,
     active_duplicate,
@@ -58,7 +58,6 @@ from memory.rows.store import (
     note_turns,
     pending_candidate,
     scope_id_of,
-    to_column,
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
