@@ -116,7 +116,7 @@ def test_a_candidate_is_forgotten_with_the_record_that_it_became(home: MemoryHom
     assert WORDS not in exported(home)
     again = home.do(home.service.write(WriteParams(**written)))
     assert (again.record, again.candidate) == (None, None)
-    assert home.do(home.service.turns.find_related(home.turn(), WORDS)) == []
+    assert home.do(home.service.turns.find_related(home.turn(), WORDS, 24)) == []
     if mode == "tombstone":
         home.restore(memory_id)
         assert listed(home) == [WORDS]
