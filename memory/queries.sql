@@ -572,6 +572,10 @@ VALUES (:at, :scope_id, :memory_id, :candidate_id, :thread_id, :turn_id, :run_id
 -- Decisions on a record, newest first.
 SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM told_decision AS decision WHERE memory_id = :memory_id ORDER BY id DESC LIMIT :limit
 
+-- name: first_decision_of_record
+-- The first decision on a record, which made it.
+SELECT action, score, bucket, reason_code, factors FROM told_decision AS decision WHERE memory_id = :memory_id ORDER BY id LIMIT 1
+
 -- name: decisions_of_candidate
 -- Decisions on a candidate, newest first.
 SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM told_decision AS decision WHERE candidate_id = :candidate_id ORDER BY id DESC LIMIT :limit

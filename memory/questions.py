@@ -99,10 +99,10 @@ class MemoryQuestions:
             record=found.record,
             similar_to=await self._similar.find_similar(found.record, scopes),
             enrichment=await self._links.enrichment_of(found.record) if params.include_enrichment else None,
-            **await self._support(found.record, params),
+            **await self._read_support(found.record, params),
         )
 
-    async def _support(self, record: Record, params: GetParams) -> dict[str, Any]:
+    async def _read_support(self, record: Record, params: GetParams) -> dict[str, Any]:
         """Return the words that a record rests on and the turns that it was shown in, where they are asked for."""
         if not params.include_evidence or record.status == "deleted":
             return {}
@@ -126,7 +126,7 @@ class MemoryQuestions:
     async def links(self, params: LinksParams) -> LinksResult:
         """Return the records that are linked to a record. Raises `Unavailable` while memory is switched off."""
         self._door.require_enabled()
-        return await self._links.around(params, (await self._door.place(params.context)).scopes)
+        return await self._links.find_links(params, (await self._door.place(params.context)).scopes)
 
     async def list_records(self, params: ListParams) -> ListResult:
         """Return a page of records in the order that is asked for."""
@@ -185,7 +185,7 @@ class MemoryQuestions:
     async def changes(self, params: MemoryChangesParams) -> MemoryChangesResult:
         """Return the changes of a span of time, newest first. Works while memory is switched off, too."""
         scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
-        return await self._changes.changes(params, scopes)
+        return await self._changes.list_changes(params, scopes)
 
 
 def _source_of(tx: Tx, target: ExplainTarget) -> FilePlace | None:

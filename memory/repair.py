@@ -33,7 +33,7 @@ from memory.rows.repair import (
     state_of,
 )
 from memory.rows.store import add_text, put_terms, remove_text
-from memory.rows.text_scan import trust
+from memory.rows.text_scan import trust_index
 from memory.rows.tombstones import doubt_erase, pending_erases
 from memory.rows.vectors import drop_vectors, index_state_of, set_index_state
 from memory.rows.withheld import are_numbers_marked, find_numbers, note_numbers_marked, withhold
@@ -65,13 +65,15 @@ class RecordRepairer:
         """
         looks = index_finds(self._means.lexicon.version)
         return [
-            self._rows_of("unfinished_erases", find_unfinished_erases(), self._erase_again),
-            Check("pending_erases", self._find_pending, self._finish),
+            self._build_row_check("unfinished_erases", find_unfinished_erases(), self._erase_again),
+            Check("pending_erases", self._find_pending, self._queue_finish),
             *corrections(),
             Check("unvouched_texts", looks["unvouched_texts"], self._vouch_again),
-            Check("wrong_texts", looks["wrong_texts"], _rebuilt),  # from here on what is kept is what is in the index
-            self._rows_of("forgotten_texts", looks["forgotten_texts"], remove_text),
-            self._rows_of("missing_texts", looks["missing_texts"], self._make_text),
+            Check(
+                "wrong_texts", looks["wrong_texts"], _rebuild_index
+            ),  # from here on what is kept is what is in the index
+            self._build_row_check("forgotten_texts", looks["forgotten_texts"], remove_text),
+            self._build_row_check("missing_texts", looks["missing_texts"], self._make_text),
             Check("stale_texts", looks["stale_texts"], self._remake_texts),
             Check("damaged_records", self._find_damaged, self._remake_texts, "deep"),
             Check("withheld_numbers", self._find_numbers, self._withhold),
@@ -93,7 +95,7 @@ class RecordRepairer:
         mended = await mend_all(means.db, self.checks(), depth)
 
         def note(tx: Tx) -> int:
-            trust(tx)
+            trust_index(tx)
             note_lexicon(tx, means.lexicon.version)
             note_numbers_marked(tx)
             if depth == "deep":
@@ -126,7 +128,7 @@ class RecordRepairer:
     # -- the shapes of checks --------------------------------------------------------------------------------------
 
     @staticmethod
-    def _rows_of(name: str, find: Find, mend: Callable[[Tx, int], int]) -> Check:
+    def _build_row_check(name: str, find: Find, mend: Callable[[Tx, int], int]) -> Check:
         """Return a check whose rows one statement finds, and that are mended one by one."""
 
         def mend_all(tx: Tx, rows: Sequence[Any]) -> int:
@@ -137,6 +139,7 @@ class RecordRepairer:
     # -- erases ----------------------------------------------------------------------------------------------------
 
     def _erase_again(self, tx: Tx, row: int) -> int:
+        """Erase a record that an erase left, and queue the end of that; return how many there were."""
         stored = _by_row(tx, row)
         if stored is None:
             return 0
@@ -149,7 +152,7 @@ class RecordRepairer:
     def _find_pending(tx: Tx, _after: int) -> LookResult:
         return LookResult(pending_erases(tx), None)
 
-    def _finish(self, tx: Tx, rows: Sequence[Any]) -> int:
+    def _queue_finish(self, tx: Tx, rows: Sequence[Any]) -> int:
         finish_later(tx, self._means, rows)
         return 0  # the job that this queues counts it
 
@@ -237,7 +240,8 @@ class RecordRepairer:
         return LookResult(wrong, page[-1].row if len(page) == BATCH else None)
 
 
-def _rebuilt(tx: Tx, rows: Sequence[Any]) -> int:
+def _rebuild_index(tx: Tx, rows: Sequence[Any]) -> int:
+    """Fill the index anew; return 1."""
     del rows  # the audit finds the whole index at once
     rebuild_texts(tx)
     return 1

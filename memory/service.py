@@ -30,7 +30,7 @@ from memory.questions import MemoryQuestions
 from memory.repair import RecordRepairer
 from memory.rows.notices import changes_after
 from memory.rows.record_columns import Stored
-from memory.rows.text_scan import TEXT_CHECKS, doubt
+from memory.rows.text_scan import TEXT_CHECKS, doubt_index
 from memory.rows.withheld import are_numbers_marked, note_numbers_marked, withheld_ids
 from memory.rules.scopes import narrow_scopes
 from memory.turn_memory import TurnMemory
@@ -166,7 +166,7 @@ class MemoryService:
             return self._forgetter.forget(tx, params, place.scopes, USER_ACTOR)
 
         def targets(tx: Tx) -> list[Stored]:
-            return self._forgetter.targets(tx, params, place.scopes)
+            return self._forgetter.find_targets(tx, params, place.scopes)
 
         sources = targets if params.include_sources and params.mode == "erase" else None
         return await self._eraser.forget(forget, sources, is_dry=params.dry_run, context=params.context)
@@ -267,7 +267,7 @@ class MemoryService:
 
             def note(tx: Tx) -> None:
                 if not TEXT_CHECKS.isdisjoint(found):
-                    doubt(tx)
+                    doubt_index(tx)
                 means.jobs.enqueue(tx, "repair", "quick")
 
             await means.db.jot(note)

@@ -79,13 +79,13 @@ class ChangeReader:
     def __init__(self, means: Collaborators) -> None:
         self._means = means
 
-    async def changes(self, params: MemoryChangesParams, scopes: Sequence[Scope]) -> MemoryChangesResult:
+    async def list_changes(self, params: MemoryChangesParams, scopes: Sequence[Scope]) -> MemoryChangesResult:
         """Return a page of changes, newest first."""
         until = LAST if params.until_at is None else params.until_at
         *places, _ = page_place(params.cursor, (until, 0, until, 0, mark_of(params)))
-        return await self._means.db.read(lambda tx: self._page(tx, params, scopes, places))
+        return await self._means.db.read(lambda tx: self._build_page(tx, params, scopes, places))
 
-    def _page(
+    def _build_page(
         self, tx: Tx, params: MemoryChangesParams, scopes: Sequence[Scope], places: Sequence[int]
     ) -> MemoryChangesResult:
         """Merge events and candidates after their places into one page; its cursor holds a place of each."""

@@ -18,6 +18,7 @@ from memory.rows.decisions import (
     decisions_of_record,
     decisions_of_run,
     decisions_of_turn,
+    first_decision_of_record,
 )
 from memory.rows.recalls import recalls_of_turn
 from memory.rows.record_columns import Stored
@@ -46,6 +47,7 @@ from protocol.seams.ports import Tx
 RECALL_HOOKS = frozenset({"memory.deterministic_recall", "memory.active_recall"})
 EXTRACTION_HOOK = "memory.post_turn_extractor"
 MAX_DECISIONS = 20
+"""The most decisions that an explanation names: the latest of a record or candidate, the first of anything else."""
 
 GATE_OF: dict[ReasonCode, GateName] = {
     "own_context_block": "fact_valid",
@@ -231,10 +233,11 @@ class Explainer:
         if stored is None or stored.scope_id not in view.scope_ids:
             raise CallerError.missing("memory")
         decisions, runs = self._with_runs(tx, decisions_of_record(tx, memory_id, MAX_DECISIONS))
-        gates = [*(gates_of(decisions[0]) if decisions else []), *self._visibility(stored, view)]
-        missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
-        outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
-        reason = decisions[0].reason_code if decisions else "no_decision"
+        made = first_decision_of_record(tx, memory_id)  # of a record that was said often it is not among the latest
+        gates = [*(gates_of(made) if made is not None else []), *self._visibility(stored, view)]
+        missing = [] if made is not None else [Missing(kind="decision", reason="not_stored")]
+        outcome = OUTCOMES[made.action] if made is not None else "unknown"
+        reason = made.reason_code if made is not None else "no_decision"
         status = status_at(stored.record, view.now)
         if status == "superseded":
             outcome = "superseded"

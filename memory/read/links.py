@@ -31,7 +31,7 @@ class Links:
         """Return a model's enrichment of a record that the caller may read; None where there is none."""
         return await self._means.db.read(lambda tx: enrichment_of(tx, record.memory_id))
 
-    async def around(self, params: LinksParams, scopes: Sequence[Scope]) -> LinksResult:
+    async def find_links(self, params: LinksParams, scopes: Sequence[Scope]) -> LinksResult:
         """Return the records within `depth` links of a record, each once, the nearest first.
 
         Raises `CallerError("not_found")`.

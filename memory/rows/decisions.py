@@ -53,6 +53,12 @@ def decisions_of_record(tx: Tx, memory_id: str, limit: int) -> list[StoredDecisi
     return _to_stored_decisions(tx.all(SQL["decisions_of_record"], {"memory_id": memory_id, "limit": limit}))
 
 
+def first_decision_of_record(tx: Tx, memory_id: str) -> Decision | None:
+    """Return the decision that made a record; None where none is stored."""
+    row = tx.one(SQL["first_decision_of_record"], {"memory_id": memory_id})
+    return decision_of(row) if row is not None else None
+
+
 def decisions_of_candidate(tx: Tx, candidate_id: str, limit: int) -> list[StoredDecision]:
     """Return the decisions on a candidate, newest first."""
     return _to_stored_decisions(tx.all(SQL["decisions_of_candidate"], {"candidate_id": candidate_id, "limit": limit}))

@@ -25,12 +25,12 @@ def is_doubted(tx: Tx) -> bool:
     return tx.one(SQL["get_fact"], {"name": MARK}) is not None
 
 
-def doubt(tx: Tx) -> None:
+def doubt_index(tx: Tx) -> None:
     """Mark the index, so that searches read the records until a repair has ended."""
     tx.run(SQL["put_fact"], {"name": MARK, "value": "1"})
 
 
-def trust(tx: Tx) -> None:
+def trust_index(tx: Tx) -> None:
     """Remove the mark, so that searches use the index again."""
     tx.run(SQL["drop_fact"], {"name": MARK})
 
