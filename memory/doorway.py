@@ -1,4 +1,4 @@
-"""Resolves the active scopes of a call, and whether it may change memory: once, at the start of each call.
+"""Resolves the active scopes of a call, and checks whether it may change memory: once, at the start of each call.
 
 Rule 1: a call that names no workspace is in that of its thread, else in the default one. The context that a client
 gave once for all its calls is filled in before, by the session.
@@ -31,7 +31,7 @@ class Place(NamedTuple):
     """The generation of forgetting in which a write began; 0 for a call that only reads."""
 
 
-def begin(tx: Tx, read_thread: ReadThread, thread_id: str | None) -> tuple[ThreadFact | None, int]:
+def begin_write(tx: Tx, read_thread: ReadThread, thread_id: str | None) -> tuple[ThreadFact | None, int]:
     """Return the thread that a write names, and the generation of forgetting.
 
     A source that is forgotten in a later generation is not written by it.
@@ -52,7 +52,9 @@ class Doorway:
         """
         means, thread_id, thread, began = self._means, context.thread_id, None, 0
         if writes:
-            thread, began = await means.db.read(partial(begin, read_thread=means.read_thread, thread_id=thread_id))
+            thread, began = await means.db.read(
+                partial(begin_write, read_thread=means.read_thread, thread_id=thread_id)
+            )
         elif thread_id is not None:
             thread = await means.db.read(lambda tx: means.read_thread(tx, thread_id))
         workspace_id = workspace_in(context, thread.workspace_id if thread is not None else None)

@@ -105,7 +105,6 @@ class MemoryForTurns(Protocol):
         *,
         run_id: str,
         user_items: Mapping[str, str],
-        policy_allows: bool,
         is_by_rule: bool = False,
     ) -> list[WriteResult]:
         """Decide on each fact, all in one transaction, exactly once for a run; return the decisions in order.
@@ -114,11 +113,11 @@ class MemoryForTurns(Protocol):
         """
         ...
 
-    async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
+    async def find_earlier_counts(self, run_id: str) -> dict[str, Any] | None:
         """Return the counts that an earlier, committed attempt of the run has stored; None where there is none."""
         ...
 
-    async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+    async def find_related(self, turn: TurnContext, text: str, limit: int) -> list[dict[str, Any]]:
         """Return active records and waiting candidates near the text, `limit` at most.
 
         Each is `{memory_id | candidate_id, category, key, content}`.

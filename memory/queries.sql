@@ -30,8 +30,8 @@ SELECT {record} FROM record JOIN record_bytes AS whole ON whole.raw_id = record.
 SELECT coalesce(group_concat(id || ':' || updated_at || ':' || hex(checksum)), '') FROM record WHERE scope_id IN (SELECT value FROM json_each(:scope_ids))
   AND status = 'active' AND category IN ('recurring_instruction', 'communication_style', 'identity')
 
--- name: marks
--- The hashes of the words of those of some records that are active.
+-- name: active_text_hashes
+-- The hashes of the words of some records, of which only active ones are returned.
 SELECT memory_id, text_hash FROM record WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) AND status = 'active'
 
 -- name: record_by_key
@@ -127,9 +127,9 @@ SELECT CAST(importance * 1000000 AS INTEGER) AS place, id FROM record WHERE scop
 ORDER BY place DESC, id DESC LIMIT :limit
 
 -- name: list_by_strength
--- Records of a scope that pass a filter, the strongest first, after a place; strength is that of memory/rules/strength.py.
-SELECT CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) AS place, id FROM record WHERE scope_id = :scope_id
-  AND CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) <= :place AND (CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / 3600000.0), -0.3)) AS INTEGER) < :place OR id < :row)
+-- Records of a scope that pass a filter, the strongest first, after a place.
+SELECT {strength_place} AS place, id FROM record WHERE scope_id = :scope_id
+  AND {strength_place} <= :place AND ({strength_place} < :place OR id < :row)
   AND instr(:statuses, CASE WHEN status = 'active' AND expires_at <= :now THEN ',expired,' ELSE ',' || status || ',' END) > 0
   AND (:shows_regulated OR sensitivity <> 'regulated')
   AND (:categories IS NULL OR instr(:categories, ',' || category || ',') > 0) AND (:kinds IS NULL OR instr(:kinds, ',' || kind || ',') > 0)
@@ -252,7 +252,7 @@ UPDATE record SET metadata = :metadata, sensitivity = 'regulated' WHERE memory_i
 -- Records that are marked, so that no answer shows them.
 SELECT memory_id FROM record WHERE sensitivity = 'regulated' AND instr(metadata, :name) > 0 ORDER BY id
 
--- name: others_that_are
+-- name: records_sharing
 -- Other active records with a key or a fingerprint.
 SELECT memory_id FROM record WHERE scope_id = :scope_id AND fingerprint = :fingerprint AND +status = 'active' AND id <> :row
 UNION SELECT memory_id FROM record WHERE scope_id = :scope_id AND key = :key AND status = 'active' AND id <> :row
@@ -261,7 +261,7 @@ UNION SELECT memory_id FROM record WHERE scope_id = :scope_id AND key = :key AND
 -- Mark whether a waiting candidate contradicts a record.
 UPDATE record SET contested = :contested, updated_at = :now WHERE memory_id = :memory_id
 
--- name: grow_evidence
+-- name: recount_evidence
 -- Count a record's evidence anew, which is a change of the record.
 UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id), updated_at = :now WHERE memory_id = :memory_id
 
@@ -278,7 +278,7 @@ SELECT memory_id FROM record WHERE turn_id = :turn_id AND status = 'active' AND 
 SELECT memory_id FROM record WHERE turn_id = :turn_id
 UNION SELECT memory_id FROM record WHERE thread_id = :thread_id ORDER BY memory_id
 
--- name: quoting
+-- name: holders_of_quotes
 -- Records and candidates that quote a turn or thread.
 SELECT memory_id, candidate_id FROM evidence WHERE turn_id = :turn_id
 UNION SELECT memory_id, candidate_id FROM evidence WHERE thread_id = :thread_id ORDER BY memory_id, candidate_id
@@ -303,7 +303,7 @@ UNION SELECT candidate_id FROM candidate WHERE json_extract(proposal, '$.provena
 UPDATE candidate SET forgotten_with = :forgotten_with, decided_by = coalesce(decided_by, :decided_by)
 WHERE candidate_id = :candidate_id AND forgotten_with IS NULL
 
--- name: recall_candidates
+-- name: show_candidates_again
 -- Show the candidates that were forgotten with a record, unless another forgotten record says the same.
 UPDATE candidate SET forgotten_with = coalesce(
     (SELECT memory_id FROM record WHERE memory_id IN (promoted_memory_id, merged_into) AND status = 'deleted'),
@@ -458,7 +458,7 @@ VALUES (:candidate_id, :scope_id, :category, :key, :content, :value, 'pending', 
 -- A candidate that may be shown, by id.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM shown_candidate AS candidate JOIN scope ON scope.id = candidate.scope_id WHERE candidate_id = :candidate_id
 
--- name: known_candidate
+-- name: get_any_candidate
 -- A candidate by id, a forgotten one as well.
 SELECT candidate.*, scope.kind AS scope_kind, scope.key AS scope_key FROM candidate JOIN scope ON scope.id = candidate.scope_id WHERE candidate_id = :candidate_id
 
@@ -571,6 +571,10 @@ VALUES (:at, :scope_id, :memory_id, :candidate_id, :thread_id, :turn_id, :run_id
 -- name: decisions_of_record
 -- Decisions on a record, newest first.
 SELECT action, score, bucket, reason_code, factors, run_id, turn_id FROM told_decision AS decision WHERE memory_id = :memory_id ORDER BY id DESC LIMIT :limit
+
+-- name: first_decision_of_record
+-- The first decision on a record, which made it.
+SELECT action, score, bucket, reason_code, factors FROM told_decision AS decision WHERE memory_id = :memory_id ORDER BY id LIMIT 1
 
 -- name: decisions_of_candidate
 -- Decisions on a candidate, newest first.
@@ -862,7 +866,7 @@ SELECT 1 FROM decision WHERE memory_id = :memory_id AND at = :at AND action = :a
 SELECT 1 FROM decision WHERE candidate_id = :candidate_id AND memory_id IS NULL AND at = :at AND action = :action AND reason_code = :reason_code
   AND score = :score AND factors = :factors AND turn_id IS :turn_id AND run_id IS :run_id LIMIT 1
 
--- name: count_up_evidence
+-- name: recount_imported_evidence
 -- Count a record's evidence anew; its time of change stays.
 UPDATE record SET evidence_count = (SELECT count(*) FROM evidence WHERE evidence.memory_id = record.memory_id) WHERE memory_id = :memory_id
 
@@ -899,7 +903,7 @@ SELECT id FROM record WHERE id > :after AND id <= :until AND status <> 'deleted'
   AND NOT EXISTS (SELECT 1 FROM memory_vec WHERE record_id = record.id AND space_id = :space) ORDER BY id
 
 -- name: drop_wrong_vectors
--- Remove some vectors.
+-- Remove some vectors, by their row numbers.
 DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: has_term
@@ -1246,10 +1250,6 @@ SELECT max(id) FROM (SELECT id FROM memory_vec WHERE id > :after ORDER BY id LIM
 -- name: find_lone_vectors
 -- Vectors of records that are gone.
 SELECT id FROM memory_vec WHERE id > :after AND id <= :until AND NOT EXISTS (SELECT 1 FROM record WHERE record.id = memory_vec.record_id)
-
--- name: drop_lone_vectors
--- Remove some vectors.
-DELETE FROM memory_vec WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: find_lone_texts
 -- Terms of records that are gone.

@@ -18,9 +18,9 @@ from memory.read.links import Links
 from memory.read.reads import RecordReader
 from memory.read.recall import Recaller
 from memory.read.searching import RecordSearcher
-from memory.read.similar import Similar
+from memory.read.similar import SimilarFinder
 from memory.rows.evidence import evidence_of_record
-from memory.rows.recent_history import read_history, read_stats, words_are_unwanted
+from memory.rows.history import are_words_unwanted, read_history, read_stats
 from memory.rows.store import get_record
 from memory.rules.scopes import narrow_scopes
 from protocol import methods as m
@@ -66,7 +66,7 @@ class MemoryQuestions:
     ) -> None:
         self._means, self._door = means, door
         self._reader, self._searcher, self._recaller = reader, searcher, recaller
-        self._explainer, self._similar, self._links = Explainer(means), Similar(means), Links(means)
+        self._explainer, self._similar, self._links = Explainer(means), SimilarFinder(means), Links(means)
         self._changes = ChangeReader(means)
 
     def bindings(self) -> list[Bound]:
@@ -97,12 +97,12 @@ class MemoryQuestions:
             return found
         return GetResult(
             record=found.record,
-            similar_to=await self._similar.of_record(found.record, scopes),
+            similar_to=await self._similar.find_similar(found.record, scopes),
             enrichment=await self._links.enrichment_of(found.record) if params.include_enrichment else None,
-            **await self._support(found.record, params),
+            **await self._read_support(found.record, params),
         )
 
-    async def _support(self, record: Record, params: GetParams) -> dict[str, Any]:
+    async def _read_support(self, record: Record, params: GetParams) -> dict[str, Any]:
         """Return the words that a record rests on and the turns that it was shown in, where they are asked for."""
         if not params.include_evidence or record.status == "deleted":
             return {}
@@ -121,12 +121,12 @@ class MemoryQuestions:
         """Return pairs of records that look alike. Raises `Unavailable` while memory is switched off."""
         self._door.require_enabled()
         scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
-        return await self._similar.pairs(params, scopes)
+        return await self._similar.list_pairs(params, scopes)
 
     async def links(self, params: LinksParams) -> LinksResult:
         """Return the records that are linked to a record. Raises `Unavailable` while memory is switched off."""
         self._door.require_enabled()
-        return await self._links.around(params, (await self._door.place(params.context)).scopes)
+        return await self._links.find_links(params, (await self._door.place(params.context)).scopes)
 
     async def list_records(self, params: ListParams) -> ListResult:
         """Return a page of records in the order that is asked for."""
@@ -160,7 +160,7 @@ class MemoryQuestions:
         recall = await self._recaller.recall(
             query, place.scopes, limit=EXPLAINED_LIMIT, agent_id=params.context.agent_id, is_rehearsal=True
         )
-        unwanted = await self._means.db.read(lambda tx: words_are_unwanted(tx, query, place.scopes, keyed))
+        unwanted = await self._means.db.read(lambda tx: are_words_unwanted(tx, query, place.scopes, keyed))
         kinds = sorted({span.kind for span in self._means.scanner.find(query)})
         return explain_recall(recall, is_enabled=True, limit=EXPLAINED_LIMIT, are_unwanted=unwanted, secret_kinds=kinds)
 
@@ -185,7 +185,7 @@ class MemoryQuestions:
     async def changes(self, params: MemoryChangesParams) -> MemoryChangesResult:
         """Return the changes of a span of time, newest first. Works while memory is switched off, too."""
         scopes = narrow_scopes((await self._door.place(params.context)).scopes, params.scopes)
-        return await self._changes.changes(params, scopes)
+        return await self._changes.list_changes(params, scopes)
 
 
 def _source_of(tx: Tx, target: ExplainTarget) -> FilePlace | None:

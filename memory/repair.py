@@ -14,6 +14,7 @@ from memory.forget.erasing import RecordEraser, finish_later
 from memory.ports import Collaborators
 from memory.read.vectors import RecordVectors
 from memory.rows.notices import note_change
+from memory.rows.record_columns import Stored
 from memory.rows.records import has_records, records_by_row
 from memory.rows.repair import (
     corrections,
@@ -31,11 +32,11 @@ from memory.rows.repair import (
     records_after,
     state_of,
 )
-from memory.rows.store import Stored, add_text, put_terms, remove_text
-from memory.rows.text_scan import trust
+from memory.rows.store import add_text, put_terms, remove_text
+from memory.rows.text_scan import trust_index
 from memory.rows.tombstones import doubt_erase, pending_erases
 from memory.rows.vectors import drop_vectors, index_state_of, set_index_state
-from memory.rows.withheld import find_numbers, is_looked_through, note_looked_through, withhold
+from memory.rows.withheld import are_numbers_marked, find_numbers, note_numbers_marked, withhold
 from protocol.gateway import RepairState
 from protocol.seams.checks import BATCH, Check, Depth, Find, LookResult, look_through, mend_all
 from protocol.seams.ports import JobHandle, Tx
@@ -64,13 +65,15 @@ class RecordRepairer:
         """
         looks = index_finds(self._means.lexicon.version)
         return [
-            self._rows_of("unfinished_erases", find_unfinished_erases(), self._erase_again),
-            Check("pending_erases", self._find_pending, self._finish),
+            self._build_row_check("unfinished_erases", find_unfinished_erases(), self._erase_again),
+            Check("pending_erases", self._find_pending, self._queue_finish),
             *corrections(),
             Check("unvouched_texts", looks["unvouched_texts"], self._vouch_again),
-            Check("wrong_texts", looks["wrong_texts"], _rebuilt),  # from here on what is kept is what is in the index
-            self._rows_of("forgotten_texts", looks["forgotten_texts"], remove_text),
-            self._rows_of("missing_texts", looks["missing_texts"], self._make_text),
+            Check(
+                "wrong_texts", looks["wrong_texts"], _rebuild_index
+            ),  # from here on what is kept is what is in the index
+            self._build_row_check("forgotten_texts", looks["forgotten_texts"], remove_text),
+            self._build_row_check("missing_texts", looks["missing_texts"], self._make_text),
             Check("stale_texts", looks["stale_texts"], self._remake_texts),
             Check("damaged_records", self._find_damaged, self._remake_texts, "deep"),
             Check("withheld_numbers", self._find_numbers, self._withhold),
@@ -92,9 +95,9 @@ class RecordRepairer:
         mended = await mend_all(means.db, self.checks(), depth)
 
         def note(tx: Tx) -> int:
-            trust(tx)
+            trust_index(tx)
             note_lexicon(tx, means.lexicon.version)
-            note_looked_through(tx)
+            note_numbers_marked(tx)
             if depth == "deep":
                 note_damaged(tx, self._damaged)
             return count_damaged(tx)
@@ -118,14 +121,14 @@ class RecordRepairer:
         left = self.state(tx)
         if left.damaged:
             return "deep"
-        is_known = is_lexicon_known(tx, self._means.lexicon.version) and is_looked_through(tx)
+        is_known = is_lexicon_known(tx, self._means.lexicon.version) and are_numbers_marked(tx)
         is_new = not is_known and has_records(tx)
         return "quick" if left.texts > 0 or left.erases or is_new else None
 
     # -- the shapes of checks --------------------------------------------------------------------------------------
 
     @staticmethod
-    def _rows_of(name: str, find: Find, mend: Callable[[Tx, int], int]) -> Check:
+    def _build_row_check(name: str, find: Find, mend: Callable[[Tx, int], int]) -> Check:
         """Return a check whose rows one statement finds, and that are mended one by one."""
 
         def mend_all(tx: Tx, rows: Sequence[Any]) -> int:
@@ -136,6 +139,7 @@ class RecordRepairer:
     # -- erases ----------------------------------------------------------------------------------------------------
 
     def _erase_again(self, tx: Tx, row: int) -> int:
+        """Erase a record that an erase left, and queue the end of that; return how many there were."""
         stored = _by_row(tx, row)
         if stored is None:
             return 0
@@ -148,7 +152,7 @@ class RecordRepairer:
     def _find_pending(tx: Tx, _after: int) -> LookResult:
         return LookResult(pending_erases(tx), None)
 
-    def _finish(self, tx: Tx, rows: Sequence[Any]) -> int:
+    def _queue_finish(self, tx: Tx, rows: Sequence[Any]) -> int:
         finish_later(tx, self._means, rows)
         return 0  # the job that this queues counts it
 
@@ -236,7 +240,8 @@ class RecordRepairer:
         return LookResult(wrong, page[-1].row if len(page) == BATCH else None)
 
 
-def _rebuilt(tx: Tx, rows: Sequence[Any]) -> int:
+def _rebuild_index(tx: Tx, rows: Sequence[Any]) -> int:
+    """Fill the index anew; return 1."""
     del rows  # the audit finds the whole index at once
     rebuild_texts(tx)
     return 1

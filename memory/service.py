@@ -29,9 +29,9 @@ from memory.proposals.proposal_sources import check_bounds, explicit_wish, from_
 from memory.questions import MemoryQuestions
 from memory.repair import RecordRepairer
 from memory.rows.notices import changes_after
-from memory.rows.store import Stored
-from memory.rows.text_scan import TEXT_CHECKS, doubt
-from memory.rows.withheld import is_looked_through, note_looked_through, withheld_ids
+from memory.rows.record_columns import Stored
+from memory.rows.text_scan import TEXT_CHECKS, doubt_index
+from memory.rows.withheld import are_numbers_marked, note_numbers_marked, withheld_ids
 from memory.rules.scopes import narrow_scopes
 from memory.turn_memory import TurnMemory
 from memory.write.answers import build_remember_result
@@ -166,7 +166,7 @@ class MemoryService:
             return self._forgetter.forget(tx, params, place.scopes, USER_ACTOR)
 
         def targets(tx: Tx) -> list[Stored]:
-            return self._forgetter.targets(tx, params, place.scopes)
+            return self._forgetter.find_targets(tx, params, place.scopes)
 
         sources = targets if params.include_sources and params.mode == "erase" else None
         return await self._eraser.forget(forget, sources, is_dry=params.dry_run, context=params.context)
@@ -244,7 +244,7 @@ class MemoryService:
         """Queue a repair where a cheap look finds reason for one; after an unclean end of the process, a deep one."""
         means = self._means
         state, depth, is_known = await means.db.read(
-            lambda tx: (self.repairer.state(tx), self.repairer.look(tx), is_looked_through(tx))
+            lambda tx: (self.repairer.state(tx), self.repairer.look(tx), are_numbers_marked(tx))
         )
         wanted = "deep" if is_unclean else depth
         if state.damaged:
@@ -254,7 +254,7 @@ class MemoryService:
         if wanted is not None:
             await means.db.jot(lambda tx: means.jobs.enqueue(tx, "repair", wanted))
         elif not is_known:  # there is nothing to look through
-            await means.db.jot(note_looked_through)
+            await means.db.jot(note_numbers_marked)
 
     async def look_at_index(self) -> Mapping[str, int]:
         """Queue a repair where rows derived of records are wrong; return how many are, by the name of the check.
@@ -267,7 +267,7 @@ class MemoryService:
 
             def note(tx: Tx) -> None:
                 if not TEXT_CHECKS.isdisjoint(found):
-                    doubt(tx)
+                    doubt_index(tx)
                 means.jobs.enqueue(tx, "repair", "quick")
 
             await means.db.jot(note)

@@ -17,18 +17,18 @@ from memory.proposals.forgotten_sources import GONE
 from memory.proposals.note_proposals import note_of_tool
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds, from_fact, from_tool
-from memory.proposals.same_matter import say_of_kept
+from memory.proposals.same_matter import restate_kept
 from memory.read.recall import Recall
 from memory.read.standing import Standing, project_lines
 from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.candidates import waiting_in
 from memory.rows.forgetting import read_generation
-from memory.rows.records import list_kept_by_tools, marks_of
-from memory.rows.store import active_in, scope_ids_of, to_column
+from memory.rows.record_columns import to_column
+from memory.rows.records import active_text_hashes, list_kept_by_tools
+from memory.rows.store import active_in, scope_ids_of
 from memory.rules.categories import PROJECT_RULES
 from memory.rules.scopes import narrow_scopes, of_turn, require_scope
 from memory.rules.sensitivity import Findings, judge
-from memory.write.answers import manifest_entry
 from memory.write.heard import HeardInTurn
 from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome
@@ -38,9 +38,9 @@ from protocol.hooks import TurnContext
 from protocol.memory.facts import Fact
 from protocol.memory.forgetting import ForgetParams, ForgetResult
 from protocol.memory.reads import GetParams, GetResult, ListParams, ListResult, SearchParams, SearchResult
-from protocol.memory.values import Context
+from protocol.memory.values import Candidate, Context
 from protocol.memory.writes import RememberParams, WriteResult
-from protocol.record import Actor
+from protocol.record import Actor, Record
 from protocol.seams.ports import Lexicon, Tx
 from protocol.shown import ShownLine
 from protocol.sizes import ScopeSize
@@ -48,6 +48,8 @@ from protocol.sizes import ScopeSize
 MOST_READS = 10_000
 """The most reads by tools that are kept in mind, about a megabyte: a model that reads a record again and again does
 not strengthen it again and again."""
+RELATED_CHARS = 300
+"""Enough to recognise a fact; two dozen of them must fit into an extractor's request."""
 MOST_RULES = 50
 """Rules of a project that a brief is chosen from."""
 
@@ -103,7 +105,7 @@ class TurnMemory:
 
     def marks(self, tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
         """Return by id the digest of each active memory's words; others are left out."""
-        return marks_of(tx, memory_ids)
+        return active_text_hashes(tx, memory_ids)
 
     async def recall(
         self, turn: TurnContext, text: str, *, limit: int, exclude: Sequence[str] = (), before: Sequence[str] = ()
@@ -131,7 +133,7 @@ class TurnMemory:
         """Return the block that stands in every prompt of the turn's scopes."""
         return await self._standing.read(self.turn_scopes(turn))
 
-    async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+    async def find_related(self, turn: TurnContext, text: str, limit: int) -> list[dict[str, Any]]:
         """Return active records and waiting candidates near a text, for the extractor.
 
         Agents' notes are left out: the user did not say them.
@@ -140,17 +142,13 @@ class TurnMemory:
         found = await self._searcher.search(
             SearchParams(query=text[:MAX_QUERY_CHARS], limit=limit, voices=["user"]), scopes
         )
-        shown = [
-            manifest_entry("memory_id", h.record.memory_id, h.record.category, h.record.key, h.record.content)
-            for h in found.hits
-        ]
+        shown = [{"memory_id": hit.record.memory_id, **_describe(hit.record)} for hit in found.hits]
 
-        def waiting(tx: Tx) -> list[dict[str, Any]]:
+        def list_waiting(tx: Tx) -> list[dict[str, Any]]:
             found = [one for scope_id in scope_ids_of(tx, scopes) for one in waiting_in(tx, scope_id, limit)]
-            candidates = [one.candidate for one in found]
-            return [manifest_entry("candidate_id", c.candidate_id, c.category, c.key, c.content) for c in candidates]
+            return [{"candidate_id": one.candidate.candidate_id, **_describe(one.candidate)} for one in found]
 
-        return [*shown, *await self._means.db.read(waiting)][:limit]
+        return [*shown, *await self._means.db.read(list_waiting)][:limit]
 
     async def remember_in_turn(
         self,
@@ -204,7 +202,6 @@ class TurnMemory:
         *,
         run_id: str,
         user_items: Mapping[str, str],
-        policy_allows: bool,
         is_by_rule: bool = False,
     ) -> list[WriteResult]:
         """Decide on the facts of an extraction, all in one transaction, once for a run; return the results in order.
@@ -213,7 +210,7 @@ class TurnMemory:
         """
         scopes = self.turn_scopes(turn)
         outcomes: list[Outcome] = []
-        take = partial(from_fact, lexicon=self._means.lexicon, policy_allows=policy_allows, is_by_rule=is_by_rule)
+        take = partial(from_fact, lexicon=self._means.lexicon, is_by_rule=is_by_rule)
         proposals = [await self._vectors.add_vector(take(turn, fact, run_id, user_items)) for fact in facts]
 
         def apply(tx: Tx) -> None:
@@ -225,7 +222,7 @@ class TurnMemory:
             heard = HeardInTurn(tx, self._means, turn.turn_id)
             kept = list_kept_by_tools(tx, turn.turn_id)
             for proposed in proposals:
-                met = msgspec.structs.replace(say_of_kept(proposed, kept, self._means.lexicon), began=began)
+                met = msgspec.structs.replace(restate_kept(proposed, kept, self._means.lexicon), began=began)
                 outcomes.append(self._writer.write(tx, met, scopes, heard))
                 notify_after_commit(tx, self._means, outcomes[-1].notices)
             stats = count([outcome.result for outcome in outcomes]) | {"facts": len(facts)}
@@ -234,7 +231,7 @@ class TurnMemory:
         await self._means.db.write(apply)
         return [outcome.result for outcome in outcomes]
 
-    async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
+    async def find_earlier_counts(self, run_id: str) -> dict[str, Any] | None:
         """Return the counts that an earlier, committed attempt of a run has stored; None where there is none."""
         kept = await self._means.db.read(lambda tx: find_answer(tx, f"run:{run_id}"))
         return msgspec.json.decode(kept.answer, type=dict[str, Any]) if kept is not None else None
@@ -250,3 +247,8 @@ class TurnMemory:
         is_main = turn.parent_thread_id is None
         context = Context(workspace_id=turn.workspace_id, thread_id=turn.thread_id) if is_main else None
         return await self._eraser.forget(forget, is_dry=params.dry_run, context=context)
+
+
+def _describe(known: Record | Candidate) -> dict[str, Any]:
+    """Return the members by which an extractor recognises a known memory."""
+    return {"category": known.category, "key": known.key, "content": known.content[:RELATED_CHARS]}

@@ -10,8 +10,9 @@ from memory.ports import Collaborators
 from memory.read.gate import at_time
 from memory.rows import aging as rows
 from memory.rows.notices import archive, build_changed_notice, note_change
+from memory.rows.record_columns import Stored
 from memory.rows.records import current_record, reinforce
-from memory.rows.store import Change, Stored, add_event, scope_ids_of
+from memory.rows.store import Change, add_event, scope_ids_of
 from memory.rows.withheld import is_shown, require_active
 from memory.rules.strength import has_faded
 from memory.rules.visibility import ACTIVE, View

@@ -22,10 +22,10 @@ from memory.rows import aging as rows
 from memory.rows.candidates import reopen_candidate
 from memory.rows.evidence import evidence_of_candidate
 from memory.rows.notices import Notice, archive, reactivate
+from memory.rows.record_columns import Stored
 from memory.rows.records import is_key_taken, records_of
 from memory.rows.store import (
     Change,
-    Stored,
     StoredCandidate,
     add_event,
     earlier_turns,

@@ -15,15 +15,16 @@ from msgspec import Struct
 from memory.bundles.text import PAGE_BYTES, count_entries, parts_of, seal
 from memory.ports import Collaborators
 from memory.rows.bundles import (
+    attachments_of_candidate,
+    attachments_of_record,
     candidates_from,
     forgotten_from,
-    hanging_on_candidate,
-    hanging_on_record,
     read_touch_time,
     records_from,
     tombstones_from,
 )
-from memory.rows.store import Stored, StoredCandidate, scope_ids_of
+from memory.rows.record_columns import Stored
+from memory.rows.store import StoredCandidate, scope_ids_of
 from memory.rows.withheld import holds_number, is_shown
 from memory.rules.identity import key_hash_of
 from memory.rules.visibility import KEPT, View, is_visible, status_at
@@ -41,6 +42,7 @@ from protocol.memory.bundles import ExportParams, ExportResult
 from protocol.seams.ports import KeyedHash, SecretScanner, Tx, key_id
 
 Entries = Iterator[tuple[int, BundleEntry]]
+"""Entries, each with the number of its row."""
 
 _PROPOSAL: Final = msgspec.json.Decoder(BundledProposal)
 """Made at import: msgspec does not guard two threads of the database that meet a type for the first time at once."""
@@ -72,7 +74,7 @@ class _Walk(Struct, frozen=True):
     withheld: list[str]
     scanner: SecretScanner
 
-    def records(self, begin: int) -> Entries:
+    def list_records(self, begin: int) -> Entries:
         """Yield the records with their evidence, events and decisions, from a row on."""
         for stored in records_from(self.tx, self.view.scope_ids, begin):
             if not is_visible(stored.seen, self.view):
@@ -81,18 +83,18 @@ class _Walk(Struct, frozen=True):
             if not is_shown(self.tx, stored, self.view, self.scanner):
                 self.withheld.append(stored.record.memory_id)
                 continue
-            hanging = hanging_on_record(self.tx, stored.record.memory_id)
-            yield stored.row, msgspec.structs.replace(bare_record(stored, self.view.now), **hanging)
+            attached = attachments_of_record(self.tx, stored.record.memory_id)
+            yield stored.row, msgspec.structs.replace(bare_record(stored, self.view.now), **attached)
 
-    def candidates(self, begin: int) -> Entries:
+    def list_candidates(self, begin: int) -> Entries:
         """Yield the candidates with their evidence and decisions, from a row on."""
         for row, found in candidates_from(self.tx, self.view.scope_ids, begin):
             if holds_number(found.candidate, self.scanner):
                 continue
-            hanging = hanging_on_candidate(self.tx, found.candidate.candidate_id)
-            yield row, msgspec.structs.replace(bare_candidate(found, read_touch_time(self.tx, found)), **hanging)
+            attached = attachments_of_candidate(self.tx, found.candidate.candidate_id)
+            yield row, msgspec.structs.replace(bare_candidate(found, read_touch_time(self.tx, found)), **attached)
 
-    def forgotten(self, begin: int) -> Entries:
+    def list_forgotten(self, begin: int) -> Entries:
         """Yield tombstones of forgotten records that are not erased yet: for another home there is no difference."""
         for stored in forgotten_from(self.tx, self.view.scope_ids, begin):
             r = stored.record
@@ -127,9 +129,9 @@ class _Walk(Struct, frozen=True):
 
 
 _PHASES: tuple[Callable[[_Walk, int], Entries], ...] = (
-    _Walk.records,
-    _Walk.candidates,
-    _Walk.forgotten,
+    _Walk.list_records,
+    _Walk.list_candidates,
+    _Walk.list_forgotten,
     _Walk.list_tombstones,
 )
 
@@ -144,8 +146,8 @@ class ExportCursor(NamedTuple):
     """The number of events, decisions and pieces of evidence of the row that were exported before."""
 
 
-def _lines(walk: _Walk, place: ExportCursor) -> Iterator[tuple[ExportCursor, BundleEntry, bytes]]:
-    """Yield the lines of a walk from a place on, each with its place and its entry."""
+def _list_lines(walk: _Walk, place: ExportCursor) -> Iterator[tuple[ExportCursor, BundleEntry, bytes]]:
+    """Yield (place, entry, line) of a walk, from a place on."""
     for phase in range(place.phase, len(_PHASES)):
         begin = place.row if phase == place.phase else 0
         for row, entry in _PHASES[phase](walk, begin):
@@ -169,17 +171,17 @@ class Exporter:
 
         def read(tx: Tx) -> ExportResult:
             view = View(frozenset(scope_ids_of(tx, scopes)), KEPT, now, shows_regulated=True)
-            return _page(_Walk(tx, self._means.keyed, view, [], [], self._means.scanner), place)
+            return _build_page(_Walk(tx, self._means.keyed, view, [], [], self._means.scanner), place)
 
         return await self._means.db.read(read)
 
 
-def _page(walk: _Walk, begin: ExportCursor) -> ExportResult:
+def _build_page(walk: _Walk, begin: ExportCursor) -> ExportResult:
     """Return the bundle of a page: at least one line, and as many as `PAGE_BYTES` holds."""
     entries: list[BundleEntry] = []
     lines: list[bytes] = []
     size, following = 0, None
-    for place, entry, line in _lines(walk, begin):
+    for place, entry, line in _list_lines(walk, begin):
         if lines and size + len(line) > PAGE_BYTES:
             following = cursor_of(*place)
             break

@@ -15,8 +15,7 @@ from memory.bundles.text import open_bundle
 from memory.ports import Collaborators
 from memory.read.vectors import RecordVectors
 from memory.rows.forgetting import read_generation
-from memory.rows.record_columns import texts_of_details
-from memory.rows.store import to_column
+from memory.rows.record_columns import texts_of_details, to_column
 from memory.rules.identity import FactIdentity, identify, identity_at, value_text
 from memory.rules.sensitivity import clean, judge
 from promt.render import carries_own_block

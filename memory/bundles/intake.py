@@ -24,10 +24,9 @@ from memory.rows.bundles import (
 )
 from memory.rows.evidence import add_evidence
 from memory.rows.notices import expire, note_change
-from memory.rows.record_columns import FIELDS
+from memory.rows.record_columns import FIELDS, Stored, to_column
 from memory.rows.store import (
     Change,
-    Stored,
     active_by_key,
     active_by_path,
     active_duplicate,
@@ -38,7 +37,6 @@ from memory.rows.store import (
     get_any_candidate,
     get_record,
     pending_candidate,
-    to_column,
 )
 from memory.rows.tombstones import import_tombstone, is_buried
 from memory.rules.identity import FactIdentity
@@ -158,20 +156,24 @@ class Intake:
             return nothing._replace(twin=self._twin_of_record(entry, found))
         is_active = status_at(entry, self._now) == "active"
         value = to_column(entry.value) if entry.value is not None else None
-        duplicate = holder = path_holder = None
+        duplicate = key_holder = path_holder = None
         if is_active and (path := entry.path) is not None:
-            path_holder = self._live(lambda: active_by_path(self._tx, path))
+            path_holder = self._find_active(lambda: active_by_path(self._tx, path))
         if is_active:
-            duplicate = self._live(lambda: active_duplicate(self._tx, scope_id, identity, value))
-            holder = self._live(lambda: active_by_key(self._tx, scope_id, identity))
-        if holder is not None and holder.text_hash == identity.text_hash and holder.record.value == entry.value:
-            duplicate = duplicate or holder
+            duplicate = self._find_active(lambda: active_duplicate(self._tx, scope_id, identity, value))
+            key_holder = self._find_active(lambda: active_by_key(self._tx, scope_id, identity))
+        if (
+            key_holder is not None
+            and key_holder.text_hash == identity.text_hash
+            and key_holder.record.value == entry.value
+        ):
+            duplicate = duplicate or key_holder
         return nothing._replace(
             is_id_forgotten=is_buried(self._tx, entry.memory_id),
             are_words_forgotten=are_words_forgotten(self._tx, scope_id, identity, entry.created_at, is_record=True)
             or self._is_late(entry, entry.provenance, identity),
             duplicate=duplicate.record.memory_id if duplicate is not None else None,
-            key_holder=holder.record.memory_id if holder is not None else None,
+            key_holder=key_holder.record.memory_id if key_holder is not None else None,
             path_holder=self._to_shown_id(path_holder) if path_holder is not None else None,
         )
 
@@ -197,7 +199,7 @@ class Intake:
         """Return the id of a record; "" for one that the caller may not see."""
         return found.record.memory_id if found.record.scope in self._scopes else ""
 
-    def _live(self, find: Callable[[], Stored | None]) -> Stored | None:
+    def _find_active(self, find: Callable[[], Stored | None]) -> Stored | None:
         """Return the record that `find` returns, once that is active at this moment; None where there is none.
 
         A record whose time is over is marked as expired, if no sweep has done so, and `find` is asked again.
@@ -257,7 +259,7 @@ class Intake:
         value = to_column(entry.value) if entry.value is not None else None
         duplicate = None
         if entry.status == "pending":
-            said = self._live(lambda: active_duplicate(self._tx, scope_id, identity, value))
+            said = self._find_active(lambda: active_duplicate(self._tx, scope_id, identity, value))
             waiting = pending_candidate(self._tx, scope_id, identity, value)
             duplicate = said.record.memory_id if said else waiting.candidate.candidate_id if waiting else None
         became = [one for one in (entry.promoted_memory_id, entry.merged_into) if one is not None]
@@ -288,6 +290,7 @@ class Intake:
         )
 
     def _store_candidate(self, entry: BundleCandidate, identity: FactIdentity) -> None:
+        """Store a candidate with its evidence and decisions."""
         names = (
             "candidate_id",
             "category",

@@ -33,7 +33,7 @@ PART_BYTES = 256 * 1024
 
 _LISTS = ("events", "decisions", "evidence")
 
-_lines = msgspec.json.Decoder(BundleHeader | BundleRecord | BundleCandidate | BundleTombstone | BundleEnd)
+_LINE_DECODER = msgspec.json.Decoder(BundleHeader | BundleRecord | BundleCandidate | BundleTombstone | BundleEnd)
 
 
 class _AnyHeader(Wire):
@@ -43,7 +43,7 @@ class _AnyHeader(Wire):
     version: int
 
 
-_header = msgspec.json.Decoder(_AnyHeader)
+_HEADER_DECODER = msgspec.json.Decoder(_AnyHeader)
 
 
 def line_of(entry: BundleEntry | BundleHeader | BundleEnd) -> bytes:
@@ -116,8 +116,9 @@ def open_bundle(text: str) -> list[BundleEntry]:
 
 
 def _check_version(line: bytes) -> None:
+    """Raise `CallerError` for a header of another format, or of a version that this one cannot read."""
     try:
-        found = _header.decode(line)
+        found = _HEADER_DECODER.decode(line)
     except (msgspec.MsgspecError, RecursionError):
         raise _wrong(0, None, "A bundle begins with its header") from None
     if found.format != BUNDLE_FORMAT or found.version < 1:
@@ -127,8 +128,9 @@ def _check_version(line: bytes) -> None:
 
 
 def _check_sum(lines: Sequence[bytes]) -> None:
+    """Raise `CallerError("checksum_mismatch")` unless the last line has the checksum of all others."""
     try:
-        end = _lines.decode(lines[-1])
+        end = _LINE_DECODER.decode(lines[-1])
     except (msgspec.MsgspecError, RecursionError):
         end = None
     body = b"".join(line + b"\n" for line in lines[:-1])
@@ -137,8 +139,9 @@ def _check_sum(lines: Sequence[bytes]) -> None:
 
 
 def _decode_line(line: bytes, number: int) -> BundleEntry | BundleHeader | BundleEnd:
+    """Return the object of a line. Raises `CallerError` with the line's number and the problem."""
     try:
-        return _lines.decode(line)
+        return _LINE_DECODER.decode(line)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         raise _wrong(number, path.rstrip("`").removeprefix("."), problem) from None

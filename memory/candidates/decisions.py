@@ -139,7 +139,7 @@ class Candidates:
             found = _require_candidate(tx, params.candidate_id, scopes)
             if holds_number(found.candidate, self._means.scanner):
                 raise CallerError.missing("candidate")
-            return self._result(tx, found, scopes)
+            return self._build_result(tx, found, scopes)
 
         return await self._means.db.read(read)
 
@@ -178,12 +178,12 @@ class Candidates:
         def merge(tx: Tx) -> CandidateResult:
             found = self._require_pending(tx, params, scopes)
             if params.target_memory_id is not None:
-                notices = self._into_record(tx, found, params.target_memory_id, params, scopes)
+                notices = self._merge_into_record(tx, found, params.target_memory_id, params, scopes)
             else:
-                notices = self._into_candidate(tx, found, params.target_candidate_id or "", params, scopes)
+                notices = self._merge_into_candidate(tx, found, params.target_candidate_id or "", params, scopes)
             note_change(tx, self._means, found.scope_id)
             notify_after_commit(tx, self._means, notices)
-            return self._result(tx, _require_candidate(tx, params.candidate_id, scopes), scopes)
+            return self._build_result(tx, _require_candidate(tx, params.candidate_id, scopes), scopes)
 
         return await self._means.db.write(merge)
 
@@ -240,13 +240,13 @@ class Candidates:
             score=candidate.score,
             bucket=candidate.bucket,
             reason_code=code or candidate.reason_code,
-            factors=self._factors(after(CANDIDATES, candidate.status, end.event), why, reason, end.decided_by),
+            factors=self._build_factors(after(CANDIDATES, candidate.status, end.event), why, reason, end.decided_by),
         )
         self._log_decision(tx, found, decision, None)
         actor = USER_ACTOR if end.decided_by == USER else Actor(kind="system")
         return lift_doubt(tx, candidate.contested_memory_id, actor, now)
 
-    def _factors(self, name: str, why: str, reason: str | None, decided_by: str = USER) -> list[Factor]:
+    def _build_factors(self, name: str, why: str, reason: str | None, decided_by: str = USER) -> list[Factor]:
         """Return the factors of a person's decision: the decider, and their words, unless these are sensitive."""
         factors = [Factor(name=name, value=decided_by, weight=0.0, contribution=0.0, why=why)]
         words = clean(reason or "").strip()
@@ -270,11 +270,11 @@ class Candidates:
             score=candidate.score,
             bucket=candidate.bucket,
             reason_code=code,
-            factors=self._factors("merged", "a person says that it is the same", params.reason),
+            factors=self._build_factors("merged", "a person says that it is the same", params.reason),
         )
         self._log_decision(tx, found, decision, params.target_memory_id)
 
-    def _into_candidate(
+    def _merge_into_candidate(
         self, tx: Tx, found: StoredCandidate, target_id: str, params: CandidateMergeParams, scopes: Sequence[Scope]
     ) -> list[Notice]:
         """Merge a candidate into another waiting one, which is scored anew; return the notices."""
@@ -301,7 +301,7 @@ class Candidates:
         self._log_decision(tx, target, rescored, None)
         return lift_doubt(tx, found.candidate.contested_memory_id, USER_ACTOR, now)
 
-    def _into_record(
+    def _merge_into_record(
         self, tx: Tx, found: StoredCandidate, memory_id: str, params: CandidateMergeParams, scopes: Sequence[Scope]
     ) -> list[Notice]:
         """Merge a candidate into a record, which gets its evidence; return the notices."""
@@ -318,20 +318,19 @@ class Candidates:
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
-    def _result(self, tx: Tx, found: StoredCandidate, scopes: Sequence[Scope]) -> CandidateResult:
+    def _build_result(self, tx: Tx, found: StoredCandidate, scopes: Sequence[Scope]) -> CandidateResult:
+        """Return a candidate, with the record that it became or was merged into where the caller may see that."""
         became = found.candidate.promoted_memory_id or found.candidate.merged_into
         stored = find_kept(tx, self._means, became, scopes) if became is not None else None
-        record = (
-            at_time(stored.record, self._means.clock.now(), self._means.settings().aging)
-            if stored is not None
-            else None
-        )
+        if stored is None:
+            return CandidateResult(candidate=found.candidate)
+        record = at_time(stored.record, self._means.clock.now(), self._means.settings().aging)
         return CandidateResult(candidate=found.candidate, record=record)
 
     # -- the clock, and scopes that are gone -----------------------------------------------------------------------
 
     def sweep(self, tx: Tx, retention_days: int) -> tuple[int, list[Notice]]:
-        """End candidates that nobody has decided within the retention; erase those that were decided before it.
+        """End candidates that no person decided within the retention; erase those that were decided before it.
 
         Return how many, at most `SWEEP_LIMIT`, and the notices.
         """
@@ -351,7 +350,7 @@ class Candidates:
         return touched + retention_days * DAY_MS if touched is not None else None
 
     def let_go(self, tx: Tx, found: StoredCandidate) -> list[Notice]:
-        """End a pending candidate without a person's decision; return the notifications of it."""
+        """End a pending candidate without a person's decision; return the notices of it."""
         notices = self._end(tx, found, End("expire", RETENTION), None)
         note_change(tx, self._means, found.scope_id)
         return notices

@@ -20,12 +20,12 @@ from memory.proposals.proposal_sources import check_bounds
 from memory.read.vectors import RecordVectors
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.notices import build_changed_notice, note_change
-from memory.rows.record_columns import ADOPTED
-from memory.rows.store import Change, Stored
+from memory.rows.record_columns import ADOPTED, Stored
+from memory.rows.store import Change
 from memory.rows.withheld import require_active
 from memory.rules.notes import is_note, may_note
 from memory.write.adopting import adopt
-from memory.write.answers import note_answer, refusal
+from memory.write.answers import build_note_result, refusal
 from memory.write.idempotency import notify_after_commit, write_once
 from memory.write.writing import Outcome, RecordWriter
 from protocol import methods as m
@@ -76,7 +76,7 @@ class Notes:
         write = partial(self._write, proposed=proposed, context=context, scopes=scopes)
         request = ["note", msgspec.structs.replace(params, context=context)]
         outcome = await write_once(self._means, params.idempotency_key, request, workspace_id, write)
-        return note_answer(outcome.result)
+        return build_note_result(outcome.result)
 
     def _write(self, tx: Tx, *, proposed: Proposed, context: Context, scopes: Sequence[Scope]) -> Outcome:
         self._door.require_writable(tx, context, proposed.scope, scopes)

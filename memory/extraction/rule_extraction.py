@@ -17,8 +17,15 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from memory.extraction.statement_checks import ClauseStatement, beginnings, fits, is_question, is_stated, requests
-from memory.extraction.wordings import Kind, Tongue, build_conjunction, code_of, spoken
+from memory.extraction.statement_checks import (
+    ClauseStatement,
+    find_beginnings,
+    find_request_beginnings,
+    fits_message,
+    is_question,
+    is_stated,
+)
+from memory.extraction.wordings import Kind, Tongue, build_conjunction, find_code, find_tongues
 from promt.intents import detect, find_unsavable
 from promt.language.reader import either, tables, whole
 from promt.layout import SENTENCE_END, mask_quotes
@@ -49,7 +56,7 @@ _OF_PROJECT = _Owner("project_workspace", "project_lifetime", "none")
 _OF_US = _Owner("project_workspace", "long_lived", "none")
 
 
-def _meaning(
+def _build_meaning(
     category: Category, attribute: str = "custom", *, owner: _Owner = _OF_USER, said: bool = False
 ) -> SemanticFields:
     """Return the meaning of a kind; `said`: it states something and does not ask to keep it, so that it is weighed."""
@@ -66,30 +73,30 @@ def _meaning(
 
 
 MEANING: Mapping[Kind, SemanticFields] = {
-    "remember": _meaning("custom"),
-    "ours": _meaning("project_fact", owner=_OF_US),
-    "project": _meaning("project_fact", owner=_OF_PROJECT),
-    "decided": _meaning("project_decision", owner=_OF_PROJECT),
-    "name": _meaning("identity", "name", owner=_OF_SELF),
-    "nickname": _meaning("identity", "nickname", owner=_OF_SELF),
-    "pronouns": _meaning("identity", "pronouns", owner=_OF_SELF),
-    "age": _meaning("identity", "age", owner=_OF_SELF, said=True),
-    "birthday": _meaning("identity", "birthday", owner=_OF_SELF),
-    "mother_tongue": _meaning("identity", "native_language", owner=_OF_SELF, said=True),
-    "home": _meaning("biography", "home", said=True),
-    "job": _meaning("biography", "job_title", said=True),
-    "person": _meaning("relationship", owner=_OF_SELF, said=True),
-    "constraint": _meaning("constraint", said=True),
-    "favourite": _meaning("preference", said=True),
-    "preference": _meaning("preference"),
-    "style": _meaning("communication_style"),
-    "address": _meaning("communication_style", "form_of_address"),
-    "language": _meaning("recurring_instruction", "preferred_language"),
-    "instruction": _meaning("recurring_instruction"),
-    "policy": _meaning("project_policy", owner=_OF_PROJECT),
-    "no_longer": _meaning("preference"),
-    "no_longer_home": _meaning("biography", "home"),
-    "no_longer_job": _meaning("biography", "job_title"),
+    "remember": _build_meaning("custom"),
+    "ours": _build_meaning("project_fact", owner=_OF_US),
+    "project": _build_meaning("project_fact", owner=_OF_PROJECT),
+    "decided": _build_meaning("project_decision", owner=_OF_PROJECT),
+    "name": _build_meaning("identity", "name", owner=_OF_SELF),
+    "nickname": _build_meaning("identity", "nickname", owner=_OF_SELF),
+    "pronouns": _build_meaning("identity", "pronouns", owner=_OF_SELF),
+    "age": _build_meaning("identity", "age", owner=_OF_SELF, said=True),
+    "birthday": _build_meaning("identity", "birthday", owner=_OF_SELF),
+    "mother_tongue": _build_meaning("identity", "native_language", owner=_OF_SELF, said=True),
+    "home": _build_meaning("biography", "home", said=True),
+    "job": _build_meaning("biography", "job_title", said=True),
+    "person": _build_meaning("relationship", owner=_OF_SELF, said=True),
+    "constraint": _build_meaning("constraint", said=True),
+    "favourite": _build_meaning("preference", said=True),
+    "preference": _build_meaning("preference"),
+    "style": _build_meaning("communication_style"),
+    "address": _build_meaning("communication_style", "form_of_address"),
+    "language": _build_meaning("recurring_instruction", "preferred_language"),
+    "instruction": _build_meaning("recurring_instruction"),
+    "policy": _build_meaning("project_policy", owner=_OF_PROJECT),
+    "no_longer": _build_meaning("preference"),
+    "no_longer_home": _build_meaning("biography", "home"),
+    "no_longer_job": _build_meaning("biography", "job_title"),
 }
 
 _WITH_VALUE = frozenset[Kind](["name", "nickname", "pronouns", "age", "birthday", "mother_tongue", "favourite", "home"])
@@ -117,7 +124,7 @@ _IN_PROJECT = compile_late(
 
 
 @cache
-def _clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+def _compile_clauses() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
     """Return the patterns of a subordinate clause's beginning and parts, of each language in which its verb moves.
 
     A German "dass ich in Graz wohne" reads "ich wohne in Graz" when it stands alone.
@@ -139,7 +146,7 @@ class _Said(Struct, frozen=True):
     """The languages that it may be in."""
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def _cut_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield the half-open ranges of the sentences of a text, without the white space around them."""
     start = 0
     ends = [found.span() for found in SENTENCE_END.finditer(text)]
@@ -152,16 +159,16 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         start = following
 
 
-def _own_words(text: str) -> str:
+def _mask_others(text: str) -> str:
     """Return the text with every quotation and other words that are not the user's own masked, as long as before."""
     return mask_quotes(mask_material(text, find_unsavable(text))).replace("’", "'")
 
 
-def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> ClauseStatement | None:
+def _find_statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> ClauseStatement | None:
     """Return the first statement that the clause at `start` is, or None."""
-    places = beginnings(masked, tongue.lead, start)
+    places = find_beginnings(masked, tongue.lead, start)
     if clause := tongue.clause.match(masked, places[-1]):
-        places = [*beginnings(masked, tongue.lead, clause.end()), *places]
+        places = [*find_beginnings(masked, tongue.lead, clause.end()), *places]
     for begins in reversed(places):
         for kind, pattern in tongue.rows:
             found = pattern.match(masked, begins)
@@ -186,7 +193,7 @@ def _statement(sentence: str, masked: str, tongue: Tongue, start: int = 0) -> Cl
 
 def _unwrap_request(found: ClauseStatement, sentence: str, masked: str) -> ClauseStatement:
     """Return the statement within a request to keep it: "remember that my name is Anna" states a name."""
-    inner = _statement(sentence, masked, found.tongue, found.begins)
+    inner = _find_statement(sentence, masked, found.tongue, found.begins)
     if inner is not None and inner.kind != "remember":
         return _refine_kind(inner, sentence)._replace(begins=found.begins, ends=found.ends, is_asked=True)
     said = sentence[found.begins : found.ends]
@@ -208,19 +215,19 @@ def _refine_kind(found: ClauseStatement, sentence: str) -> ClauseStatement:
         return found._replace(kind="policy")
     if language is None:
         return found
-    return found._replace(kind="language", value=code_of(language["language"]) or found.value)
+    return found._replace(kind="language", value=find_code(language["language"]) or found.value)
 
 
-def _statements(said: _Said) -> list[ClauseStatement]:
+def _find_statements(said: _Said) -> list[ClauseStatement]:
     """Return the statements of a sentence: of its first clause, and of each clause that follows on a statement."""
     sentence, masked = said.sentence, said.masked
     for tongue in said.tongues:
         kept = tongue.kept_after.search(masked)
         length = kept.start() if kept else len(masked)
         body, own = sentence[:length], masked[:length]
-        found = _statement(body, own, tongue)
+        found = _find_statement(body, own, tongue)
         if found is None and kept and length and not is_question(sentence):
-            found = _whole(body, own, tongue)
+            found = _take_whole(body, own, tongue)
         if found is None:
             continue
         if found.kind == "remember":
@@ -229,23 +236,23 @@ def _statements(said: _Said) -> list[ClauseStatement]:
         while found is not None and len(stated) < MAX_STATEMENTS:
             stated.append(_refine_kind(found, body))
             gap = _GAP.match(own, found.ends)
-            found = _statement(body, own, tongue, gap.end()) if gap and gap.end() > found.ends else None
+            found = _find_statement(body, own, tongue, gap.end()) if gap and gap.end() > found.ends else None
         return stated
     return []
 
 
-def _whole(body: str, own: str, tongue: Tongue) -> ClauseStatement | None:
+def _take_whole(body: str, own: str, tongue: Tongue) -> ClauseStatement | None:
     """Return the whole sentence as a statement that a "remember that" beside it asks to keep, or None."""
-    begins = beginnings(own, tongue.lead, 0)[-1]
+    begins = find_beginnings(own, tongue.lead, 0)[-1]
     value = body[begins:].strip().rstrip(_TRAILING)
     found = ClauseStatement("remember", value, begins, len(body), None, tongue, is_weak=True)
     return found if is_stated(found, body, own) else None
 
 
-def _fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
+def _to_fact(item_id: str, sentence: str, found: ClauseStatement) -> Fact:
     """Return a statement as a fact that quotes its sentence."""
     words = sentence[found.begins : found.ends].strip().rstrip(_TRAILING)
-    for opening, clause in _clauses():
+    for opening, clause in _compile_clauses():
         if opening.search(sentence[: found.begins]):
             words = clause.sub(r"\g<subject> \g<verb> \g<rest>", words)
     meaning = MEANING[found.kind]
@@ -266,24 +273,24 @@ def _is_unreal(said: _Said) -> bool:
     return any(
         tongue.unreal.match(said.masked, begins)
         for tongue in said.tongues
-        for begins in (*beginnings(said.masked, tongue.lead, 0), *requests(said.masked, tongue))
+        for begins in (*find_beginnings(said.masked, tongue.lead, 0), *find_request_beginnings(said.masked, tongue))
     )
 
 
 def _asks_to_keep(said: _Said) -> Tongue | None:
     """Return the language in which the whole sentence asks to keep the one before it, or None."""
     for tongue in said.tongues:
-        if any(tongue.kept.match(said.masked, begins) for begins in beginnings(said.masked, tongue.lead, 0)):
+        if any(tongue.kept.match(said.masked, begins) for begins in find_beginnings(said.masked, tongue.lead, 0)):
             return tongue
     return None
 
 
 def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
     """Yield the facts that a message states, in its order."""
-    own = _own_words(text)
+    own = _mask_others(text)
     all_said = [
-        _Said(start, end, text[start:end].replace("’", "'"), own[start:end], spoken(own[start:end], own))
-        for start, end in _sentences(own)
+        _Said(start, end, text[start:end].replace("’", "'"), own[start:end], find_tongues(own[start:end], own))
+        for start, end in _cut_sentences(own)
     ]
     tongues = {id(tongue): tongue for said in all_said for tongue in said.tongues}
     if any(tongue.joke.search(own) for tongue in tongues.values()):
@@ -292,19 +299,21 @@ def _find_facts(item_id: str, text: str) -> Iterator[Fact]:
     for place, said in enumerate(all_said):
         tongue = _asks_to_keep(said)
         if tongue is not None and before is not None:
-            wanted = None if is_question(before.sentence) else _whole(before.sentence, before.masked, tongue)
+            wanted = None if is_question(before.sentence) else _take_whole(before.sentence, before.masked, tongue)
             if wanted is not None:
                 kept = _unwrap_request(wanted, before.sentence, before.masked)
-                yield _fact(item_id, text[before.start : before.end], kept)
+                yield _to_fact(item_id, text[before.start : before.end], kept)
             before = None
             continue
         if _is_unreal(said) or said.masked.rstrip().endswith((":", "：")):
             return
         is_kept = place + 1 < len(all_said) and _asks_to_keep(all_said[place + 1]) is not None
-        found = _statements(said)
+        found = _find_statements(said)
         for statement in found:
-            if is_kept or fits(statement, said.masked, (other.masked for other in all_said if other is not said)):
-                yield _fact(
+            if is_kept or fits_message(
+                statement, said.masked, (other.masked for other in all_said if other is not said)
+            ):
+                yield _to_fact(
                     item_id, text[said.start : said.end], statement._replace(is_asked=statement.is_asked or is_kept)
                 )
         before = None if found else said

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from memory.extraction.wordings import Kind, Tongue, build_conjunction, no_names, spoken
+from memory.extraction.wordings import Kind, Tongue, build_conjunction, find_tongues, list_no_names
 from promt.language.reader import either, list_words
 from promt.layout import MASK
 from promt.patterns import compile_late
@@ -83,7 +83,7 @@ def is_question(sentence: str) -> bool:
     return _QUESTION.search(sentence) is not None
 
 
-def beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
+def find_beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
     """Return the places at which the statement of a clause may begin: `start`, and after each greeting or the like."""
     opening = _OPENING.match(masked, start)
     places = [opening.end() if opening else start]
@@ -92,9 +92,9 @@ def beginnings(masked: str, lead: re.Pattern[str], start: int) -> list[int]:
     return places
 
 
-def requests(masked: str, tongue: Tongue) -> Iterator[int]:
+def find_request_beginnings(masked: str, tongue: Tongue) -> Iterator[int]:
     """Yield the places at which a sentence that is a request may begin, past its greetings and polite words."""
-    for begins in beginnings(masked, tongue.lead, 0):
+    for begins in find_beginnings(masked, tongue.lead, 0):
         polite = _POLITE.match(masked, begins)
         yield polite.end() if polite else begins
 
@@ -117,7 +117,7 @@ def _is_name(value: str) -> bool:
     They are capitalised where the script has capitals, or are one lower-case word.
     """
     parts = value.split()
-    if not 1 <= len(parts) <= MAX_NAME_WORDS or any(word.casefold() in no_names() for word in parts):
+    if not 1 <= len(parts) <= MAX_NAME_WORDS or any(word.casefold() in list_no_names() for word in parts):
         return False
     if not all(any(letter.isalpha() for letter in word) for word in parts) or any(c.isdigit() for c in value):
         return False
@@ -194,7 +194,7 @@ def is_stated(found: ClauseStatement, sentence: str, masked: str) -> bool:
     return _is_meant_of_user(found, sentence, masked)
 
 
-def fits(found: ClauseStatement, own: str, others: Iterable[str]) -> bool:
+def fits_message(found: ClauseStatement, own: str, others: Iterable[str]) -> bool:
     """Return whether the rest of the message lets a statement be the user's own, and a lasting one.
 
     `own` is its masked sentence, `others` are the other masked sentences of the message.
@@ -206,11 +206,11 @@ def fits(found: ClauseStatement, own: str, others: Iterable[str]) -> bool:
         return False
     is_choice = found.kind in {"preference", "style"}
     for masked in others:
-        for tongue in spoken(masked):
+        for tongue in find_tongues(masked):
             if tongue.fiction.search(masked) or (is_choice and tongue.pointing.search(masked)):
                 return False
             if (is_order or found.kind == "preference") and any(
-                tongue.made.match(masked, place) for place in requests(masked, tongue)
+                tongue.made.match(masked, place) for place in find_request_beginnings(masked, tongue)
             ):
                 return False
     return True

@@ -156,9 +156,9 @@ def _any(rows: Sequence[str], before: str = "", after: str = "") -> re.Pattern[s
 
 
 @cache
-def _spoken(name: str) -> Tongue:
+def _compile_tongue(name: str) -> Tongue:
     """Return a language's wordings, compiled when a sentence first needs them: no start pays for those unspoken."""
-    return _tongue(statements()[name])
+    return _build_tongue(statements()[name])
 
 
 @cache
@@ -171,15 +171,15 @@ def _hints() -> Mapping[str, frozenset[str]]:
     return {word: frozenset(names) for word, names in hints.items()}
 
 
-def _alphabetic(text: str) -> list[str]:
+def _guess_by_words(text: str) -> list[str]:
     """Return the languages with more than half as many small words in a text as the one with most."""
     hits = Counter(name for word in _WORD.findall(text.casefold()) for name in _hints().get(word, ()))
     most = max(hits.values(), default=0)
-    return [name for name in _latin() if 2 * hits[name] > most]
+    return [name for name in _list_latin() if 2 * hits[name] > most]
 
 
 @cache
-def _latin() -> list[str]:
+def _list_latin() -> list[str]:
     """Return the languages in Latin script, which are told from one another by their words."""
     return [name for name in statements() if languages()[name].is_latin]
 
@@ -193,7 +193,7 @@ def _scripts() -> Sequence[tuple[Language, re.Pattern[str], re.Pattern[str]]]:
     ]
 
 
-def spoken(sentence: str, within: str = "") -> list[Tongue]:
+def find_tongues(sentence: str, within: str = "") -> list[Tongue]:
     """Return the wordings of the languages that a sentence may be in.
 
     They are found by its script, else by its small words, else by those of the text `within` which it stands; a Latin
@@ -201,11 +201,15 @@ def spoken(sentence: str, within: str = "") -> list[Tongue]:
     """
     names = [one.code for one, own, foreign in _scripts() if own.search(sentence) and not foreign.search(sentence)]
     if not names:
-        names = _alphabetic(sentence) or _alphabetic(within) or _latin() * (_LETTER.search(sentence) is not None)
-    return [_spoken(name) for name in names]
+        names = (
+            _guess_by_words(sentence)
+            or _guess_by_words(within)
+            or _list_latin() * (_LETTER.search(sentence) is not None)
+        )
+    return [_compile_tongue(name) for name in names]
 
 
-def _tongue(rows: Mapping[str, Any]) -> Tongue:
+def _build_tongue(rows: Mapping[str, Any]) -> Tongue:
     """Return a language's rows compiled; a key that it leaves out matches nothing."""
     parts = {**_parts(), "do": rows.get("do", "(?!)")}
     then = rf"(?:[,;:.，。；—–-]+\s*|\s+(?=(?:{either('extraction', 'begins_next')}) ))"
@@ -251,11 +255,11 @@ def _tongue(rows: Mapping[str, Any]) -> Tongue:
 
 
 @cache
-def no_names() -> frozenset[str]:
+def list_no_names() -> frozenset[str]:
     """Return the words of all languages that cannot be part of a name."""
     return frozenset(word for rows in statements().values() for word in rows.get("no_name", []))
 
 
-def code_of(language: str) -> str | None:
+def find_code(language: str) -> str | None:
     """Return the code of a language by its name in any of the languages, or None."""
     return next((code for code, name in _language_names().items() if _pattern(name).fullmatch(language)), None)

@@ -20,8 +20,9 @@ from memory.ports import Collaborators
 from memory.rows.erasing import erase_record
 from memory.rows.evidence import Quote, quotes_of
 from memory.rows.notices import Notice, note_change
+from memory.rows.record_columns import Stored
 from memory.rows.records import earlier_values
-from memory.rows.store import Change, Stored, add_event
+from memory.rows.store import Change, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
 from memory.rules.identity import key_hash_of, value_text
 from memory.write.idempotency import notify_after_commit
@@ -75,12 +76,7 @@ class RecordEraser:
         Records that no caller asked to forget leave no tombstone, and may be kept anew.
         """
         quotes = {s.record.memory_id: quotes_of(tx, s.record.memory_id) for s in found}
-        said = {
-            s.record.memory_id: _words_of(
-                s, [quote.text for quote in quotes[s.record.memory_id]], earlier_values(tx, s.row)
-            )
-            for s in found
-        }
+        said = {s.record.memory_id: _words_of(s, quotes[s.record.memory_id], earlier_values(tx, s.row)) for s in found}
         removed = Counter(snapshots=self._means.forget_copies(tx, said) if said else 0)
         sources = {quote.item_id for evidence in quotes.values() for quote in evidence if quote.item_id is not None}
         known = self._means.read_items(tx, sources)
@@ -103,6 +99,7 @@ class RecordEraser:
         return quote.thread_id is not None and self._means.read_thread(tx, quote.thread_id) is not None
 
     def _erase_one(self, tx: Tx, stored: Stored, *, leaves_tombstone: bool) -> Counter[str]:
+        """Erase a record, with an event of it; return the number of removed rows by kind."""
         means, record, now = self._means, stored.record, self._means.clock.now()
         key_hash = key_hash_of(record.scope, record.key, means.keyed) if leaves_tombstone else None
         removed = erase_record(tx, stored, key_hash, now)
@@ -111,11 +108,12 @@ class RecordEraser:
         return removed
 
 
-def _words_of(stored: Stored, quotes: Sequence[str], earlier: Sequence[Any]) -> list[str]:
-    """Return the words by which a copy of the record is found."""
+def _words_of(stored: Stored, quotes: Sequence[Quote], earlier: Sequence[Any]) -> list[str]:
+    """Return the texts by which a copy of the record is found: its content, quotes, value and earlier values."""
     record = stored.record
     values = [value_text("", value) for value in (record.value, *earlier) if value is not None]
-    return list(dict.fromkeys(text for text in (record.content, *quotes, *values) if text.strip()))
+    texts = (record.content, *(quote.text for quote in quotes), *values)
+    return list(dict.fromkeys(text for text in texts if text.strip()))
 
 
 def _with_places(receipt: Receipt, left: Sequence[LeftPlace], sources: Sequence[SourcePlace]) -> Receipt:
@@ -176,7 +174,6 @@ class Eraser:
             receipt = forgotten.result.receipt
             if receipt is not None:
                 forgotten.notices.extend(self._sources.take_out(tx, plan))
-            if receipt is not None:
                 finish_later(tx, self._means, receipt.memory_ids, delay_ms=FINISH_DELAY_MS)
             notify_after_commit(tx, self._means, forgotten.notices)
             return forgotten
@@ -188,7 +185,7 @@ class Eraser:
         result, said = forgotten.result, forgotten.said
         if result.receipt is None:
             return result
-        rest = await self._rest(said, include_sources=include_sources)
+        rest = await self._redact_rest(said, include_sources=include_sources)
         files = await self._list_files(forgotten, plan if include_sources else rest, context)
         is_gone = await self._finish_now(result.receipt.memory_ids)
         receipt = _with_files(_with_places(result.receipt, rest.left, plan.sources), files)
@@ -229,11 +226,8 @@ class Eraser:
         memory_ids, said = await self._means.db.read(read)
         return await self._sources.plan(said, memory_ids, include_sources=True)
 
-    async def _rest(self, said: ForgottenPhrases | None, *, include_sources: bool) -> RedactionPlan:
-        """Return the plan of the places that still hold the words after the erase.
-
-        Places that were written during the search are redacted, too, `TRIES` times; those that are left then are named.
-        """
+    async def _redact_rest(self, said: ForgottenPhrases | None, *, include_sources: bool) -> RedactionPlan:
+        """Redact places that were written during the erase, `TRIES` times; return the plan of those that are left."""
         if said is None:
             return NOTHING
         plan = await self._sources.plan(said, (), include_sources=include_sources)

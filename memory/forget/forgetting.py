@@ -41,7 +41,9 @@ from memory.rows.forgetting import (
     records_of_source,
 )
 from memory.rows.notices import Notice, build_changed_notice, expire, note_change, reactivate
+from memory.rows.record_columns import Stored
 from memory.rows.records import (
+    current_record,
     earlier_versions,
     is_key_taken,
     reinforce,
@@ -51,7 +53,6 @@ from memory.rows.records import (
 )
 from memory.rows.store import (
     Change,
-    Stored,
     active_by_path,
     add_event,
     add_text,
@@ -113,7 +114,7 @@ class Forgetter:
         self._rows = RecordEraser(means)
         self._vectors = vectors
 
-    def targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
+    def find_targets(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope]) -> list[Stored]:
         """Return the records that a target names and that the caller may see; an unknown target names none.
 
         A record that is erased with its sources goes with its earlier versions, which rest on the same sources.
@@ -140,10 +141,10 @@ class Forgetter:
             found = active_by_path(tx, require_path(target.path, "$.target.path"))
             return [found.record.memory_id] if found is not None else []
         if isinstance(target, ForgetByScope):
-            return self._in_scope(tx, target, scopes)
+            return self._list_in_scope(tx, target, scopes)
         return records_of_source(tx, _source_of(target))
 
-    def _in_scope(self, tx: Tx, target: ForgetByScope, scopes: Sequence[Scope]) -> list[str]:
+    def _list_in_scope(self, tx: Tx, target: ForgetByScope, scopes: Sequence[Scope]) -> list[str]:
         scope_id = scope_id_of(tx, require_scope(scopes, target.scope))
         return records_in(tx, scope_id) if scope_id is not None else []
 
@@ -151,7 +152,7 @@ class Forgetter:
         """Forget or erase the records that the target names. Raises `CallerError` for sources of a mere forgetting."""
         if params.include_sources and params.mode != "erase":
             raise CallerError.at("$.include_sources", "Messages are changed by an erase only: it cannot be undone")
-        return self._forget(tx, params, scopes, actor, self.targets(tx, params, scopes))
+        return self._forget(tx, params, scopes, actor, self.find_targets(tx, params, scopes))
 
     def erase_withheld(self, tx: Tx, memory_ids: Sequence[str], actor: Actor) -> ForgottenRecords:
         """Erase those of some records that are withheld for their numbers, whatever their scope."""
@@ -171,7 +172,7 @@ class Forgetter:
         ids = [stored.record.memory_id for stored in found]
         notices: list[Notice] = []
         removed = Counter[str]()
-        cancelled = self._hold(tx, params, scopes, found)
+        cancelled = self._mark_forgotten(tx, params, scopes, found)
         beside = self._list_beside(tx, scopes, ids) if isinstance(params.target, OfOneRecord) else []
         for stored in found:
             if stored.record.status != "deleted":
@@ -179,8 +180,8 @@ class Forgetter:
                 brings_back = params.restore_superseded and stored.is_single and is_last
                 taken = {"fts_rows": remove_text(tx, stored.row), "vectors": remove_vectors(tx, stored.row)}
                 removed += Counter(taken)
-                notices += self.bury(tx, stored, actor, restore_superseded=brings_back)
-        removed += self._loosen(tx, params, scopes, ids, actor, notices)
+                notices += self._bury(tx, stored, actor, restore_superseded=brings_back)
+        removed += self._forget_around(tx, params, scopes, ids, actor, notices)
         if ids:
             reason = params.reason and self._means.scanner.mask(params.reason)
             notices.append(Notice("memory/forgotten", MemoryForgotten(memory_ids=ids, reason=reason)))
@@ -213,7 +214,9 @@ class Forgetter:
         found = [get_record(tx, memory_id) for memory_id in beside if memory_id not in gone]
         return [one.record.memory_id for one in found if one is not None and is_visible(one.seen, view)]
 
-    def _hold(self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]) -> list[Cancelled]:
+    def _mark_forgotten(
+        self, tx: Tx, params: ForgetParams, scopes: Sequence[Scope], found: Sequence[Stored]
+    ) -> list[Cancelled]:
         """Mark the target, the words of its records and the turns that taught them as forgotten for all open work.
 
         Return the runs that this cancels.
@@ -239,7 +242,7 @@ class Forgetter:
 
     # -- quotes and candidates of a turn, a thread or a scope --------------------------------------------------------
 
-    def _loosen(
+    def _forget_around(
         self,
         tx: Tx,
         params: ForgetParams,
@@ -261,7 +264,7 @@ class Forgetter:
             waiting = candidates_in(tx, scope_id) if scope_id is not None else []
         else:
             source = _source_of(target)
-            removed["evidence"] += self._unquote(tx, source, active, gone, actor, notices)
+            removed["evidence"] += self._remove_quotes(tx, source, active, gone, actor, notices)
             drop_repetitions(tx, source, active)
             waiting = candidates_of_source(tx, source)
         now = self._means.clock.now()
@@ -274,7 +277,7 @@ class Forgetter:
                 notices += lift_doubt(tx, found.candidate.contested_memory_id, Actor(kind="system"), now)
         return +removed
 
-    def _unquote(
+    def _remove_quotes(
         self,
         tx: Tx,
         source: ForgottenSource,
@@ -299,13 +302,14 @@ class Forgetter:
                 add_event(tx, memory_id, now, Change("updated", actor, "source_forgotten"))
                 note_change(tx, self._means, stored.scope_id)
                 if stored.record.status != "deleted" and stored.is_intact:
-                    notices.append(build_changed_notice(_current(tx, memory_id), "updated", None))
+                    notices.append(build_changed_notice(current_record(tx, stored), "updated", None))
         return removed
 
-    def bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
-        """Forget a record: it leaves every index now, and can be restored until the retention ends."""
-        remove_text(tx, stored.row)
-        remove_vectors(tx, stored.row)
+    def _bury(self, tx: Tx, stored: Stored, actor: Actor, *, restore_superseded: bool) -> list[Notice]:
+        """Mark a record as forgotten that has left the indexes; return the notices.
+
+        It can be restored until the retention ends.
+        """
         before = stored.record.status
         set_status(tx, stored, "forget", actor, self._means.clock.now(), superseded_by=stored.followed_by)
         note_change(tx, self._means, stored.scope_id)
@@ -330,7 +334,7 @@ class Forgetter:
         if old is None or old.record.status != "superseded" or is_key_taken(tx, old):
             return []
         set_status(tx, old, "restore", actor, self._means.clock.now())
-        return [build_changed_notice(_current(tx, memory_id), "restored", None)]
+        return [build_changed_notice(current_record(tx, old), "restored", None)]
 
     def restore(self, tx: Tx, memory_id: str, scopes: Sequence[Scope], actor: Actor) -> tuple[Record, list[Notice]]:
         """Undo a forgetting, a merge or an archiving; return the record and the notices.
@@ -361,7 +365,7 @@ class Forgetter:
         add_text(tx, stored, self._means.lexicon)
         self._vectors.expect(tx, stored)
         note_change(tx, self._means, stored.scope_id)
-        record = _current(tx, memory_id)
+        record = current_record(tx, stored)
         return record, [*notices, build_changed_notice(record, "restored", None)]
 
     def _reactivate(self, tx: Tx, stored: Stored, actor: Actor) -> tuple[Record, list[Notice]]:
@@ -369,7 +373,7 @@ class Forgetter:
         if is_key_taken(tx, stored):
             raise Refused("conflict", "Another memory has that key now.")
         notice = reactivate(tx, self._means, stored, actor)
-        return _current(tx, stored.record.memory_id), [notice]
+        return current_record(tx, stored), [notice]
 
     def _replace_again(self, tx: Tx, stored: Stored, actor: Actor) -> list[Notice]:
         """Supersede again the record that was restored when this one was forgotten; return the notices."""
@@ -377,7 +381,7 @@ class Forgetter:
         if old is None or old.record.status != "active" or old.scope_id != stored.scope_id:
             return []
         set_status(tx, old, "replace", actor, self._means.clock.now(), superseded_by=stored.record.memory_id)
-        return [build_changed_notice(_current(tx, old.record.memory_id), "superseded", None)]
+        return [build_changed_notice(current_record(tx, old), "superseded", None)]
 
     # -- the clock -------------------------------------------------------------------------------------------------
 
@@ -412,16 +416,10 @@ def _is_hidden_there(stored: Stored, view: View) -> bool:
 
 
 def _source_of(target: ForgetByTurn | ForgetByThread) -> ForgottenSource:
+    """Return the turn or thread that a target names."""
     if isinstance(target, ForgetByTurn):
         return ForgottenSource(turn_id=target.turn_id, thread_id=None)
     return ForgottenSource(turn_id=None, thread_id=target.thread_id)
-
-
-def _current(tx: Tx, memory_id: str) -> Record:
-    stored = get_record(tx, memory_id)
-    if stored is None:
-        raise CallerError.missing("memory")
-    return stored.record
 
 
 def _build_deleted_notice(record: Record) -> Notice:

@@ -64,15 +64,15 @@ class MemoryWords(Struct, frozen=True):
 
 def collect_phrases(memories: Sequence[MemoryWords], is_telling: Callable[[str], bool]) -> ForgottenPhrases:
     """Return the phrases of some memories; `is_telling` returns False for a function word."""
-    values = [told for one in memories for value in one.values for told in _values(value, is_telling)]
-    values += [name for one in memories for name in _names(one.content, is_telling)]
-    stated = [text for one in memories for text in _wordings(one.content, is_telling)]
-    quoted = [text for one in memories for quote in one.quotes for text in _wordings(quote, is_telling)]
+    values = [told for one in memories for value in one.values for told in _list_values(value, is_telling)]
+    values += [name for one in memories for name in _list_names(one.content, is_telling)]
+    stated = [text for one in memories for text in _list_wordings(one.content, is_telling)]
+    quoted = [text for one in memories for quote in one.quotes for text in _list_wordings(quote, is_telling)]
     words = Saying(value for value in values if " " not in value.strip())
     return ForgottenPhrases(Saying([*stated, *values]), Saying(quoted), words.phrases)
 
 
-def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
+def _list_wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """Yield a statement as it stands, and without the words for its person: an echo has "your" for the user's "my"."""
     yield text
     words = fold_text(text).split()
@@ -81,7 +81,7 @@ def _wordings(text: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
         yield " ".join(words[place:])
 
 
-def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
+def _list_values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """Yield the texts of a value that can be searched for by themselves."""
     for text in texts_in(list(value.values()) if isinstance(value, dict) else value):  # pyright: ignore[reportUnknownArgumentType]
         flat = fold_text(text)
@@ -92,7 +92,7 @@ def _values(value: Any, is_telling: Callable[[str], bool]) -> Iterator[str]:
             yield text
 
 
-def _names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
+def _list_names(content: str, is_telling: Callable[[str], bool]) -> Iterator[str]:
     """Yield the words of a statement that can be searched for by themselves: codes, and capitalised names.
 
     Names are known only in languages that write other nouns small.
@@ -121,6 +121,7 @@ def _is_code(word: str) -> bool:
 
 
 def _is_own_number(digits: str) -> bool:
+    """Return whether a number is long enough to be the memory's own, and no year."""
     return len(digits) >= LEAST_DIGITS and not YEAR.fullmatch(digits)
 
 
@@ -151,13 +152,13 @@ OF_MEMORY = frozenset({"evidence", "earlier_value", "decision", "answer"})
 """The kinds of places that belong to a record: where that is named, they are not."""
 
 
-def plan_of(
+def plan_redaction(
     found: Sequence[SayingRow], said: ForgottenPhrases, kept: KeptRecords, *, include_sources: bool
 ) -> RedactionPlan:
     """Return the plan for the places that were found; without `include_sources` every place stays and is named."""
     others = [one for one in found if not (one.place in {"memory", *OF_MEMORY} and one.id in kept.forgotten)]
     theirs = _find_kept_phrases(others, said, kept)
-    common = _common_phrases(others, said) - theirs
+    common = _find_common_words(others, said) - theirs
     saying = said.all.without(theirs | common)
     taken: list[SayingRow] = []
     left: dict[LeftPlace, None] = {}
@@ -193,7 +194,7 @@ def _find_kept_phrases(found: Sequence[SayingRow], said: ForgottenPhrases, kept:
     return frozenset[str]().union(*stated, *quoted)
 
 
-def _common_phrases(found: Sequence[SayingRow], said: ForgottenPhrases) -> frozenset[str]:
+def _find_common_words(found: Sequence[SayingRow], said: ForgottenPhrases) -> frozenset[str]:
     """Return the single words that are in more than `COMMON_ROWS` places."""
     rows = Counter(word for one in found if one.place != "memory" for word in one.in_texts & said.words)
     return frozenset(word for word, count in rows.items() if count > COMMON_ROWS)

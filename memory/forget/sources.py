@@ -8,21 +8,30 @@ Rule 2: a place that cannot be read is named like one that still holds the words
 from collections.abc import Sequence
 
 from memory.forget.erased_phrases import note_phrases
-from memory.forget.own_terms import ForgottenPhrases, KeptRecords, MemoryWords, RedactionPlan, collect_phrases, plan_of
+from memory.forget.own_terms import (
+    ForgottenPhrases,
+    KeptRecords,
+    MemoryWords,
+    RedactionPlan,
+    collect_phrases,
+    plan_redaction,
+)
 from memory.ports import Collaborators
 from memory.rows.candidates import erase_candidate, lift_doubt
 from memory.rows.evidence import quotes_of
 from memory.rows.notices import Notice
+from memory.rows.record_columns import Stored
 from memory.rows.records import earlier_values, statuses_of
 from memory.rows.shelves import TEXTS
-from memory.rows.store import Stored, get_any_candidate
+from memory.rows.store import get_any_candidate
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import LeftPlace
 from protocol.record import Actor
 from protocol.seams.ports import Tx
 from protocol.seams.shelves import FIRST, Mark, SayingRow, Searched
 
-TELLING_WORD = "zebrafish"  # any word that is no function word in any language
+TELLING_WORD = "zebrafish"
+"""No function word in any language. A lexicon drops function words of a query only beside another word."""
 
 
 class Sources:
@@ -48,6 +57,7 @@ class Sources:
         return collect_phrases(memories, self._is_telling)
 
     def _is_telling(self, word: str) -> bool:
+        """Return whether a word is no function word."""
         terms = self._means.lexicon.query_terms
         return terms(f"{TELLING_WORD} {word}") != terms(TELLING_WORD)
 
@@ -68,7 +78,7 @@ class Sources:
                     left.append(LeftPlace(place="memory" if number == 0 else "message", id="", reason="unreadable"))
                     break
         kept = await self._means.db.read(lambda tx: _find_kept_records(tx, found, forgotten))
-        plan = plan_of(found, said, kept, include_sources=include_sources)
+        plan = plan_redaction(found, said, kept, include_sources=include_sources)
         return plan._replace(left=[*plan.left, *left, *await self._means.look_into_files(saying)])
 
     def take_out(self, tx: Tx, plan: RedactionPlan) -> list[Notice]:
@@ -87,7 +97,7 @@ class Sources:
 
 
 def _find_kept_records(tx: Tx, found: Sequence[SayingRow], forgotten: Sequence[str]) -> KeptRecords:
-    """Return which of the found records, and of those whose evidence was found, are active, restorable or forgotten."""
+    """Return the ids of the records that hold the words, themselves or by their evidence."""
     ids = {one.id for one in found if one.place in {"memory", "evidence"}} - {*forgotten}
     statuses = statuses_of(tx, ids)
     restorable = {memory_id for memory_id, status in statuses.items() if status == "deleted"}

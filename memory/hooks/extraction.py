@@ -32,7 +32,7 @@ MAX_ITEM_CHARS = 6000  # of one message that the extractor reads; the facts of a
 MAX_TRANSCRIPT_CHARS = 16_000
 MAX_TOOL_EVENTS = 16
 MAX_EVENT_CHARS = 200
-KEEPS = "memory_remember"
+STORING_TOOL = "memory_remember"
 """The tool by which a model stores a record."""
 MANIFEST_LIMIT = 24
 """The most known memories in the extractor's request."""
@@ -41,6 +41,8 @@ _FENCED = compile_late(r"\A\s*```(?:json)?\s*\n(?P<json>.*?)\n?\s*```\s*\Z", re.
 
 
 class _Answer(msgspec.Struct):
+    """A model's answer: facts of which none is checked yet."""
+
     facts: list[Any]
 
 
@@ -115,7 +117,7 @@ def read_answer(text: str) -> tuple[list[Fact], int, int]:
     return facts[:MAX_FACTS], malformed, max(0, len(facts) - MAX_FACTS)
 
 
-def _transcript(given: HookInput) -> list[dict[str, str]]:
+def _build_transcript(given: HookInput) -> list[dict[str, str]]:
     """Return the messages in order, within the budget, of which the user's are given room first."""
     texts = {item.item_id: shorten(item.text, MAX_ITEM_CHARS) for item in given.transcript}
     room = MAX_TRANSCRIPT_CHARS
@@ -131,7 +133,8 @@ def _transcript(given: HookInput) -> list[dict[str, str]]:
     ]
 
 
-def _events(given: HookInput) -> list[dict[str, str | None]]:
+def _list_tool_events(given: HookInput) -> list[dict[str, str | None]]:
+    """Return the first tool events as the extractor reads them."""
     return [
         {"name": event.name, "status": event.status, "summary": shorten(event.summary or "", MAX_EVENT_CHARS)}
         for event in given.tool_events[:MAX_TOOL_EVENTS]
@@ -154,18 +157,17 @@ class Extraction:
         reason = reason_to_skip(given, self._settings())
         if reason is not None:
             raise SkipRun(reason)
-        earlier = await self._service.proposal_of(given.run_id)
+        earlier = await self._service.find_earlier_counts(given.run_id)
         if earlier is not None:
-            return _output({**NO_STATS, **earlier}, too_many=0)
+            return _build_output({**NO_STATS, **earlier}, too_many=0)
         said = user_items(given)
-        found = await self._facts(given, said)
+        found = await self._find_facts(given, said)
         results = (
             await self._service.propose(
                 given.context,
                 found.facts,
                 run_id=given.run_id,
                 user_items=said,
-                policy_allows=True,
                 is_by_rule=found.is_by_rule,
             )
             if found.facts
@@ -174,14 +176,14 @@ class Extraction:
         everything = len(found.facts) + found.malformed + found.too_many
         stats = count(results) | {"facts": everything, "malformed": found.malformed}
         stats["rejected"] += found.too_many
-        return _output(stats, too_many=found.too_many)
+        return _build_output(stats, too_many=found.too_many)
 
-    async def _facts(self, given: HookInput, said: Mapping[str, str]) -> _Found:
+    async def _find_facts(self, given: HookInput, said: Mapping[str, str]) -> _Found:
         """Return the facts that a model found; where it found none or there is no model, those found by rule.
 
         Where a tool of the turn has stored a record, an empty answer counts: rules would store that a second time.
         """
-        answer = await self._answer(given, said)
+        answer = await self._ask_model(given, said)
         if answer is not None and (answer.facts or _has_kept(given)):
             return answer
         found = await to_thread.run_sync(extract_statements, said)  # milliseconds, which would hold up the event loop
@@ -191,24 +193,25 @@ class Extraction:
         malformed = answer.malformed if answer is not None else 0
         return _Found(facts[:MAX_FACTS], malformed, max(0, len(facts) - MAX_FACTS), is_by_rule=True)
 
-    async def _answer(self, given: HookInput, said: Mapping[str, str]) -> _Found | None:
+    async def _ask_model(self, given: HookInput, said: Mapping[str, str]) -> _Found | None:
         """Return the facts of a model's answer; None where no model is configured. Raises `HookFailure`."""
         if not self._model.is_configured("extractor"):
             return None
         try:
-            reply = await self._model.complete(await self._request(given, said))
+            reply = await self._model.complete(await self._build_request(given, said))
         except ProviderFailed as failure:
             if failure.fault == "not_configured":
                 return None
             raise HookFailure(failure.reason, retryable=failure.retryable) from None
         return _Found(*read_answer(reply.text))
 
-    async def _request(self, given: HookInput, said: Mapping[str, str]) -> ModelRequest:
+    async def _build_request(self, given: HookInput, said: Mapping[str, str]) -> ModelRequest:
+        """Return the request to the extractor's model, with the known memories near the user's words."""
         manifest = await self._service.find_related(given.context, "\n".join(said.values()), MANIFEST_LIMIT)
         question = {
             "turn_id": given.context.turn_id,
-            "items": _transcript(given),
-            "tool_events": _events(given),
+            "items": _build_transcript(given),
+            "tool_events": _list_tool_events(given),
             "manifest": manifest,
             "max_facts": MAX_FACTS,
         }
@@ -226,10 +229,10 @@ class Extraction:
 
 def _has_kept(given: HookInput) -> bool:
     """Return whether a tool of the turn has stored a record."""
-    return any(event.name == KEEPS and event.status == "ok" for event in given.tool_events)
+    return any(event.name == STORING_TOOL and event.status == "ok" for event in given.tool_events)
 
 
-def _output(stats: Mapping[str, Any], *, too_many: int) -> HookOutput:
+def _build_output(stats: Mapping[str, Any], *, too_many: int) -> HookOutput:
     notes: list[Contribution] = [DiagnosticContribution(code="extraction_stats", data=dict(stats))]
     if stats["malformed"]:
         notes.append(DiagnosticContribution(code="malformed_fact"))

@@ -32,7 +32,7 @@ MAX_THREADS: Final = 256
 MAX_YES_CHARS: Final = 120
 """A longer text that begins with a yes says something else."""
 MAX_YES_WORDS: Final = 2
-"""The most function words that may stand beside a yes: "both of them"."""
+"""The most words that may stand beside a yes, all function words: "both of them"."""
 
 _YES: Final = compile_late(lambda: rf"\W*(?:{either('forgetting', 'yes')})(?!\w)", re.IGNORECASE)
 _YES_WORDS: Final = compile_late(lambda: whole("forgetting", "yes"), re.IGNORECASE)
@@ -69,8 +69,8 @@ class _Turn:
     forgotten: int = 0
     """The number of records that were forgotten by the wish of this turn."""
 
-    def means(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
-        """Return whether the user's wish is for that record."""
+    def wants(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
+        """Return whether the user wishes to forget that record."""
         last = self.shown_last or self.recalled
         is_last = last == {record.memory_id} and self.may_point and not self.has_material
         return _wants(context, record, self.pointed_at, lexicon) or (is_last and _points_back(context, lexicon))
@@ -117,14 +117,14 @@ class ForgetConsent:
         if is_waiting and turn.yes and _confirms(turn.yes, record, lexicon):
             turn.waiting.discard(record.memory_id)
             return True
-        if (is_waiting or turn.forgotten == 0) and turn.means(context, record, lexicon):
+        if (is_waiting or turn.forgotten == 0) and turn.wants(context, record, lexicon):
             turn.waiting.discard(record.memory_id)
             turn.forgotten += not is_waiting
             return True
         turn.asked.add(record.memory_id)
         return False
 
-    def means_too(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
+    def allows_too(self, context: ToolContext, record: Record, lexicon: Lexicon) -> bool:
         """Return whether the wish by which a record was forgotten means another one of the same sentence, too.
 
         If not, note that the user is asked about it.

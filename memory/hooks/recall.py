@@ -25,18 +25,10 @@ MAX_CHARS = 1500
 MIN_TEXT_CHARS = 5  # "ok", "yes", "thx": words that would only find noise
 
 
-def _zone(name: str) -> tzinfo:
-    """Return the time zone of that name; UTC where this machine does not know it."""
-    return find_zone(name) or UTC
-
-
-def _day(at: int, zone: tzinfo) -> str:
-    return datetime.fromtimestamp(at / 1000, zone).date().isoformat()
-
-
 def item_of(hit: Hit, zone: tzinfo) -> ContextItem:
     """Return a hit as an item of the prompt, with its scope and the day of its last change; a note is labelled."""
-    labels = {"scope": hit.record.scope.kind, "at": _day(hit.record.updated_at, zone)}
+    day = datetime.fromtimestamp(hit.record.updated_at / 1000, zone).date()
+    labels = {"scope": hit.record.scope.kind, "at": day.isoformat()}
     if is_note(hit.record):
         labels["voice"] = NOTE_LABEL
     return ContextItem(ref=SourceRef(kind="memory", id=hit.record.memory_id), text=text_of(hit), labels=labels)
@@ -49,7 +41,7 @@ def context_of(
 
     Without hits the context is empty.
     """
-    zone = _zone(given.context.time_zone)
+    zone = find_zone(given.context.time_zone) or UTC
     items = [item_of(hit, zone) for hit in hits]
     reason = outcome.reason if outcome is not None else ""
     if outcome is not None and outcome.is_partial:

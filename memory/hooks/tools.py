@@ -122,7 +122,7 @@ def _list_reply(name: str, row: Callable[[int, int], Row], count: int, rest: Row
 
 
 def _find_shown_ids(reply: ToolReply) -> list[str]:
-    """Return the memories that an answer shows or has just stored: those that the user may mean by "that"."""
+    """Return the ids of the memories that an answer shows or has just stored, which the user may mean by "that"."""
     data: Row = reply.data if reply.ok else {}
     rows: list[Row] = [
         *([data] if data.get("memory_id") else []),
@@ -157,7 +157,7 @@ class MemoryTools:
         except Exception:  # noqa: BLE001  # what broke the policy hook may break this, too
             message = "What this turn allows could not be found out. Try again."
             return ToolReply(ok=False, error=ToolFailure(code=POLICY_UNAVAILABLE, message=message, retryable=True))
-        refused = self._refusal(context, name)
+        refused = self._refuse(context, name)
         if refused is not None:
             return refused
         shape, call = self._calls[name]
@@ -173,7 +173,7 @@ class MemoryTools:
         return reply
 
     async def offer(self, given: HookInput) -> HookOutput:
-        """Run the hook `memory.tool_bundle`; note the records in the prompt, and those that the message confirms."""
+        """Run the hook `memory.tool_bundle`; begin the turn's consent with the records in its prompt."""
         self._consent.begin(given.context, given.text, given.recalled.memory_ids)
         return await offer_tools(given)
 
@@ -184,7 +184,7 @@ class MemoryTools:
             return context
         return replace(context, policy=wishes_only(context.turn, context.user_text))
 
-    def _refusal(self, context: ToolContext, name: str) -> ToolReply | None:
+    def _refuse(self, context: ToolContext, name: str) -> ToolReply | None:
         """Return the answer to a call that settings or policy deny, or None."""
         memory = self._settings().memory
         if not (memory.enabled and memory.tools_enabled):
@@ -232,10 +232,7 @@ class MemoryTools:
             limit = shown  # listed again with it, so that the next page begins where this answer ends
 
     async def _get(self, context: ToolContext, args: MemoryGetArgs) -> ToolReply:
-        if args.memory_id is None and (args.scope is None or args.key is None):
-            raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
-        params = GetParams(memory_id=args.memory_id, scope=args.scope, key=args.key)
-        record = (await self._service.get_in_turn(context.turn, params)).record
+        record = (await self._service.get_in_turn(context.turn, _name_record(args))).record
         if record is None:
             return ToolReply(ok=True, data={"record": None})
         more = {
@@ -289,10 +286,7 @@ class MemoryTools:
 
     async def _forget(self, context: ToolContext, args: MemoryForgetArgs) -> ToolReply:
         """Forget a record that the user means, else answer that their confirmation is needed."""
-        wanted = GetParams(memory_id=args.memory_id, scope=args.scope, key=args.key)
-        if args.memory_id is None and (args.scope is None or args.key is None):
-            raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
-        record = (await self._service.get_in_turn(context.turn, wanted)).record
+        record = (await self._service.get_in_turn(context.turn, _name_record(args))).record
         if record is None:  # what a model cannot see it cannot forget
             return ToolReply(ok=True, data={"status": "not_found", "forgotten_memory_ids": []})
         if not self._consent.allows(context, record, self._service.lexicon):
@@ -310,12 +304,19 @@ class MemoryTools:
         gone, left = list(result.forgotten_memory_ids), list[str]()
         for memory_id in result.same_sentence:
             record = (await self._service.get_in_turn(context.turn, GetParams(memory_id=memory_id))).record
-            if record is None or not self._consent.means_too(context, record, self._service.lexicon):
+            if record is None or not self._consent.allows_too(context, record, self._service.lexicon):
                 left.append(memory_id)
                 continue
             params = ForgetParams(target=ForgetById(memory_id=memory_id), reason=reason)
             gone += (await self._service.forget_in_turn(context.turn, params)).forgotten_memory_ids
         return {"forgotten_memory_ids": gone, "same_sentence": left}
+
+
+def _name_record(args: MemoryGetArgs | MemoryForgetArgs) -> GetParams:
+    """Return the record that a call names. Raises `CallerError` where it names none."""
+    if args.memory_id is None and (args.scope is None or args.key is None):
+        raise CallerError.at("$", "Give `memory_id`, or `scope` and `key`")
+    return GetParams(memory_id=args.memory_id, scope=args.scope, key=args.key)
 
 
 def _build_answer(result: WriteResult, *, is_as_said: bool) -> Row:

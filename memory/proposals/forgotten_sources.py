@@ -127,7 +127,7 @@ def comes_too_late(
 
 
 def _is_of_workspace(tx: Tx, means: Collaborators, workspace_id: str | None, place: EvidencePlace) -> bool:
-    """Return whether a place is in the workspace; nobody may learn from a refusal that another one's was forgotten."""
+    """Return whether a place is in the workspace: a refusal never shows that a place of another one was forgotten."""
     turn = means.read_turn(tx, place.turn_id) if place.turn_id is not None else None
     thread_id = place.thread_id if turn is None else turn.turn.thread_id
     if thread_id is None:

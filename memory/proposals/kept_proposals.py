@@ -9,7 +9,8 @@ import msgspec
 
 from memory.proposals.proposal import Checked, Proposed
 from memory.rows.evidence import evidence_of_candidate
-from memory.rows.store import StoredCandidate, to_column
+from memory.rows.record_columns import to_column
+from memory.rows.store import StoredCandidate
 from protocol.memory.values import ProposalFields
 from protocol.record import Actor, SourceKind
 from protocol.seams.ports import Tx

@@ -12,8 +12,9 @@ from msgspec import Struct
 
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import restates
+from memory.rows.record_columns import Stored
 from memory.rows.records import find_merged
-from memory.rows.store import Stored, get_record
+from memory.rows.store import get_record
 from memory.rules.notes import is_note
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused

@@ -20,7 +20,7 @@ from protocol.record import MAX_QUOTE_CHARS, Actor, Provenance
 IN_USER_SCOPE: Final = Ask("user_scope", "a note is not kept with what is the user's own: give a workspace or an agent")
 
 
-def _ask_of(proposed: Proposed) -> Ask | None:
+def _find_ask(proposed: Proposed) -> Ask | None:
     """Return why a proposal may not become a note: its ask, or that it is in the user's scope; None where it may."""
     if proposed.scope is not None and proposed.scope.kind == "user":
         return IN_USER_SCOPE
@@ -74,9 +74,8 @@ def _note(
     provenance = msgspec.structs.replace(place, source_kind=NOTE_SOURCE, created_by=author)
     quote = content[:MAX_QUOTE_CHARS]
     said = Evidence(quote=quote, thread_id=place.thread_id, turn_id=place.turn_id, source_kind=NOTE_SOURCE)
-    semantic = msgspec.structs.replace(
-        semantic, subject="current_agent"
-    )  # so that its key is never that of a user's record
+    # another subject, so that its key is never that of a user's record
+    semantic = msgspec.structs.replace(semantic, subject="current_agent")
     proposed = Proposed(
         semantic=semantic,
         content=content,
@@ -86,4 +85,4 @@ def _note(
         is_note=True,
         **members,
     )
-    return msgspec.structs.replace(proposed, ask=_ask_of(clean_proposal(proposed)))
+    return msgspec.structs.replace(proposed, ask=_find_ask(clean_proposal(proposed)))

@@ -90,7 +90,7 @@ class Checked(Struct, frozen=True):
     turns: set[str]
     """The turns in which the user said it."""
     has_failed_quote: bool
-    """It has quotes of messages, and none of them stands there."""
+    """It quotes messages, and none of its quotes stands in them."""
     owner: ThreadOrigin
     """The owner of the thread in which it was said."""
 
@@ -109,9 +109,10 @@ def clean_proposal(proposed: Proposed) -> Proposed:
 def texts_of(proposed: Proposed) -> list[str]:
     """Return every text of a proposal that a record of it would store, each once."""
     p = proposed
+    author = p.provenance.created_by
     parts = [p.content, value_text("", p.value) if p.value is not None else "", p.alias or "", *texts_of_details(p)]
     parts += [p.semantic.subject_key or "", p.semantic.custom_attribute or "", p.semantic.attribute]
-    parts.append((p.provenance.created_by.id or "") if p.provenance.created_by is not None else "")
+    parts.append((author.id if author is not None else None) or "")
     parts += [evidence.quote for evidence in p.evidence]
     return [part for part in dict.fromkeys(parts) if part not in _UNSAID]
 
@@ -135,15 +136,15 @@ def junk_of(proposed: Proposed, lexicon: Lexicon) -> Junk | None:
     return find_junk(p.content) or (None if is_heard else UNSUPPORTED)
 
 
-def _stands(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
-    """Return whether a message holds a quote outside of injected text; a user's message in their own words."""
+def _holds_quote(tx: Tx, means: Collaborators, quote: str, item: ItemFact) -> bool:
+    """Return whether a message holds a quote outside of injected text, and a user's message in their own words."""
     wanted = fold_quote(quote)
     echoes = means.echo_spans(tx, item.workspace_id, item.text)
-    own = keep_savable(item.text, echoes) if item.role == "user" else [_without(item.text, echoes)]
+    own = keep_savable(item.text, echoes) if item.role == "user" else [_cut_ranges(item.text, echoes)]
     return bool(wanted) and any(wanted in fold_quote(stretch) for stretch in own)
 
 
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def _cut_ranges(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return a text without some half-open ranges, which are in order."""
     kept: list[str] = []
     place = 0
@@ -162,7 +163,7 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
     origins: list[tuple[Origin, SourceKind]] = []
     turns: set[str] = set()
     owners: set[ThreadOrigin] = set()
-    failed = False
+    has_failed = False
     default: SourceKind = "explicit_user_request" if proposed.semantic.intent == "explicit_store" else "user_statement"
     for evidence in proposed.evidence:
         if evidence.item_id is None:
@@ -172,8 +173,8 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
             continue
         item = means.read_items(tx, [evidence.item_id]).get(evidence.item_id)
         is_there = item is not None and item.workspace_id == proposed.workspace_id
-        if item is None or item.is_altered or not is_there or not _stands(tx, means, evidence.quote, item):
-            failed = True
+        if item is None or item.is_altered or not is_there or not _holds_quote(tx, means, evidence.quote, item):
+            has_failed = True
             continue
         thread = means.read_thread(tx, item.thread_id)
         owners.add(thread.origin if thread is not None else "user")
@@ -184,7 +185,7 @@ def check_evidence(tx: Tx, means: Collaborators, proposed: Proposed) -> Checked:
             turns.add(item.turn_id)
     best = next((entry for entry in origins if entry[0] == "user"), origins[0] if origins else ("none", default))
     owner = proposed.owner if proposed.owner != "user" or not owners else min(owners, key=_OWNERS.index)
-    return Checked(_distinct(kept), best[0], best[1], turns, failed and not kept, owner)
+    return Checked(_distinct(kept), best[0], best[1], turns, has_failed and not kept, owner)
 
 
 def _distinct(evidence: Sequence[Evidence]) -> list[Evidence]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from memory.extraction.rule_extraction import extract_statements
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
-from memory.rows.store import Stored, to_column
+from memory.rows.record_columns import Stored, to_column
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.claim_words import fold_quote
 from memory.rules.identity import SINGLE_ATTRIBUTES, key_part
@@ -123,7 +123,6 @@ def from_fact(
     user_items: Mapping[str, str],
     *,
     lexicon: Lexicon,
-    policy_allows: bool,
     is_by_rule: bool = False,
 ) -> Proposed:
     """Return the proposal of an extractor's fact, reduced to what the user's own words of this turn support.
@@ -136,8 +135,7 @@ def from_fact(
     evidence = Evidence(
         quote=fact.evidence.quote, thread_id=turn.thread_id, turn_id=turn.turn_id, item_id=item_id or "itm_none"
     )
-    refused: ReasonCode | None = None if policy_allows else "no_memory_requested"
-    refused = refused or forbidden_in(turn) or ("malformed_fact" if is_malformed(fact) else None)
+    refused = forbidden_in(turn) or ("malformed_fact" if is_malformed(fact) else None)
     semantic, content, value, sentence = fact.semantic, fact.content, fact.value, fact.evidence.quote
     if isinstance(supported, SupportedClaim):
         content, value, sentence = supported.content, supported.value, supported.sentence
@@ -282,7 +280,7 @@ def _with_own_key(wish: Proposed, said: str) -> Proposed:
 
 
 def from_tool(
-    turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None, is_evidence: bool = False
+    turn: TurnContext, params: RememberParams, *, explicit: bool, said: str | None, is_evidence: bool
 ) -> Proposed:
     """Return the proposal of a model's `memory_remember`: a wish of the user only if they asked for it (`explicit`).
 

@@ -56,8 +56,8 @@ def restates(proposed: Proposed, known: Record, lexicon: Lexicon) -> bool:
     return all(stands_in(words, known.content, lexicon) for words in said)
 
 
-def say_of_kept(proposed: Proposed, kept: Sequence[Record], lexicon: Lexicon) -> Proposed:
-    """Return an extractor's proposal with the record that it restates, where a tool of the turn kept that already.
+def restate_kept(proposed: Proposed, kept: Sequence[Record], lexicon: Lexicon) -> Proposed:
+    """Return an extractor's proposal as restating the record that a tool of the turn kept of it, if one did.
 
     A model calls its tool for "Remember that I like tea.", and the extractor reads the same message after the turn.
     `kept` are the records that tools kept in the turn.
@@ -78,7 +78,7 @@ def _attributes(text: str) -> set[str]:
     return {fact.semantic.attribute for fact in stated} - {SemanticFields().attribute}
 
 
-def without_foreign_key(
+def without_unrelated_key(
     tx: Tx, means: Collaborators, place: tuple[Scope, int], proposed: Proposed, identity: FactIdentity
 ) -> tuple[Proposed, FactIdentity]:
     """Return the proposal and its identity, without the key that a model chose if its record is about another matter.

@@ -13,8 +13,9 @@ from memory.ports import Collaborators
 from memory.read.gate import at_time
 from memory.read.pages import LAST, mark_of, page_place
 from memory.rows.changes import ChangeTime, PlacedCandidate, RecordEvent, candidates_between, events_between
-from memory.rows.store import Stored, get_record, scope_ids_of
-from memory.rows.withheld import holds_number, is_looked_through
+from memory.rows.record_columns import Stored
+from memory.rows.store import get_record, scope_ids_of
+from memory.rows.withheld import are_numbers_marked, holds_number
 from memory.rules.visibility import KEPT, View, hidden_by
 from protocol import methods as m
 from protocol.base import Scope
@@ -78,13 +79,13 @@ class ChangeReader:
     def __init__(self, means: Collaborators) -> None:
         self._means = means
 
-    async def changes(self, params: MemoryChangesParams, scopes: Sequence[Scope]) -> MemoryChangesResult:
+    async def list_changes(self, params: MemoryChangesParams, scopes: Sequence[Scope]) -> MemoryChangesResult:
         """Return a page of changes, newest first."""
         until = LAST if params.until_at is None else params.until_at
         *places, _ = page_place(params.cursor, (until, 0, until, 0, mark_of(params)))
-        return await self._means.db.read(lambda tx: self._page(tx, params, scopes, places))
+        return await self._means.db.read(lambda tx: self._build_page(tx, params, scopes, places))
 
-    def _page(
+    def _build_page(
         self, tx: Tx, params: MemoryChangesParams, scopes: Sequence[Scope], places: Sequence[int]
     ) -> MemoryChangesResult:
         """Merge events and candidates after their places into one page; its cursor holds a place of each."""
@@ -136,7 +137,7 @@ class ChangeReader:
         hidden = hidden_by(stored.seen, view)
         if hidden is not None:
             return hidden[1]
-        is_number = not is_looked_through(tx) and holds_number(stored.record, self._means.scanner)
+        is_number = not are_numbers_marked(tx) and holds_number(stored.record, self._means.scanner)
         return NUMBER if is_number else None
 
     def _of_candidate(self, tx: Tx, placed: PlacedCandidate) -> list[MemoryChange]:
@@ -144,8 +145,7 @@ class ChangeReader:
         candidate, turn_id = placed.found.candidate, placed.found.turn_id
         if holds_number(candidate, self._means.scanner):
             return []
-        thread_id = _thread_of(placed.found.proposal)
-        cause = Provenance(thread_id=thread_id, turn_id=turn_id)
+        cause = Provenance(thread_id=_thread_of(placed.found.proposal), turn_id=turn_id)
         return [
             MemoryChange(
                 at=placed.at,

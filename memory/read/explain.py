@@ -18,9 +18,11 @@ from memory.rows.decisions import (
     decisions_of_record,
     decisions_of_run,
     decisions_of_turn,
+    first_decision_of_record,
 )
 from memory.rows.recalls import recalls_of_turn
-from memory.rows.store import Stored, get_any_candidate, get_record, scope_ids_of
+from memory.rows.record_columns import Stored
+from memory.rows.store import get_any_candidate, get_record, scope_ids_of
 from memory.rules.visibility import ALL, View, hidden_by, status_at
 from protocol.base import Scope
 from protocol.conversation.manifests import PromptManifest
@@ -43,7 +45,9 @@ from protocol.seams.house_facts import TurnTrace
 from protocol.seams.ports import Tx
 
 RECALL_HOOKS = frozenset({"memory.deterministic_recall", "memory.active_recall"})
+EXTRACTION_HOOK = "memory.post_turn_extractor"
 MAX_DECISIONS = 20
+"""The most decisions that an explanation names: the latest of a record or candidate, the first of anything else."""
 
 GATE_OF: dict[ReasonCode, GateName] = {
     "own_context_block": "fact_valid",
@@ -131,7 +135,7 @@ SENTENCES: dict[str, str] = {
     "not_recalled": "Nothing would be recalled: {reason}.",
     "unknown": "Nothing is stored that tells: {reason}.",
 }
-
+"""The sentence of each outcome."""
 
 FORMER: dict[Status, str] = {
     "superseded": "It was saved, and something else is believed in its place since: {reason}.",
@@ -229,10 +233,11 @@ class Explainer:
         if stored is None or stored.scope_id not in view.scope_ids:
             raise CallerError.missing("memory")
         decisions, runs = self._with_runs(tx, decisions_of_record(tx, memory_id, MAX_DECISIONS))
-        gates = [*(gates_of(decisions[0]) if decisions else []), *self._visibility(stored, view)]
-        missing = [] if decisions else [Missing(kind="decision", reason="not_stored")]
-        outcome = OUTCOMES[decisions[0].action] if decisions else "unknown"
-        reason = decisions[0].reason_code if decisions else "no_decision"
+        made = first_decision_of_record(tx, memory_id)  # of a record that was said often it is not among the latest
+        gates = [*(gates_of(made) if made is not None else []), *self._visibility(stored, view)]
+        missing = [] if made is not None else [Missing(kind="decision", reason="not_stored")]
+        outcome = OUTCOMES[made.action] if made is not None else "unknown"
+        reason = made.reason_code if made is not None else "no_decision"
         status = status_at(stored.record, view.now)
         if status == "superseded":
             outcome = "superseded"
@@ -287,7 +292,7 @@ class Explainer:
             "unknown", "", [*gates, *recall.gates], candidates=recall.candidates, runs=runs, budgets=budgets
         )
         if decisions:
-            best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
+            best = _best_of(decisions)
             gates = [*gates, *gates_of(best), *recall.gates]  # a person asks first what a turn saved
             explained = explained._replace(
                 outcome=OUTCOMES[best.action], reason=best.reason_code, gates=gates, decisions=decisions
@@ -342,10 +347,12 @@ class Explainer:
         ]
         stopped = None if succeeded else "not_succeeded"
         for run in trace.runs:
-            if run.hook_id == "memory.post_turn_extractor" and run.status == "skipped" and run.diagnostics:
+            if run.hook_id != EXTRACTION_HOOK:
+                continue
+            if run.status == "skipped" and run.diagnostics:
                 stopped = run.diagnostics[0].code
                 gates.append(Gate(gate=SKIP_GATES.get(stopped, "policy"), passed=False, reason_code=stopped))
-            elif run.hook_id == "memory.post_turn_extractor" and run.error is not None:
+            elif run.error is not None:
                 stopped = run.error.code
                 gates.append(Gate(gate="extractor", passed=False, reason_code=stopped))
         if stopped is None and manifest is not None and not manifest.policy.extraction.allowed:
@@ -361,7 +368,7 @@ class Explainer:
             raise CallerError.missing("hook run")
         decisions = decisions_of_run(tx, run_id, MAX_DECISIONS)
         if decisions:
-            best = min(decisions, key=lambda d: list(OUTCOMES).index(d.action))
+            best = _best_of(decisions)
             return Explanation(OUTCOMES[best.action], best.reason_code, gates_of(best), decisions, runs=[run])
         if run.hook_id in RECALL_HOOKS:
             explained = self._recall(tx, trace)
@@ -369,6 +376,11 @@ class Explainer:
             return explained._replace(outcome=shown, runs=[run])
         code = run.diagnostics[0].code if run.diagnostics else run.status
         return Explanation("unknown", code, [], runs=[run], missing=[Missing(kind="decision", reason=code)])
+
+
+def _best_of(decisions: Sequence[Decision]) -> Decision:
+    """Return the decision with the best outcome for a person, of equal ones the first."""
+    return min(decisions, key=lambda decision: list(OUTCOMES).index(decision.action))
 
 
 def _build_closed_gates(decisions: Sequence[Decision]) -> list[Gate]:
@@ -379,9 +391,8 @@ def _build_closed_gates(decisions: Sequence[Decision]) -> list[Gate]:
 
 
 def _budgets(manifest: PromptManifest | None) -> list[BudgetUse]:
-    return (
-        [BudgetUse(name=b.name, limit=b.limit, used=b.used) for b in manifest.budgets] if manifest is not None else []
-    )
+    budgets = manifest.budgets if manifest is not None else []
+    return [BudgetUse(name=one.name, limit=one.limit, used=one.used) for one in budgets]
 
 
 def explain_recall(

@@ -11,8 +11,8 @@ from typing import TypeVar
 import msgspec
 
 from memory.ports import Collaborators
-from memory.rows.store import Stored
-from memory.rows.withheld import holds_number, is_looked_through
+from memory.rows.record_columns import Stored
+from memory.rows.withheld import are_numbers_marked, holds_number
 from memory.rules.strength import Lifetime, fade_time, strength_of
 from memory.rules.visibility import View, is_visible, status_at
 from protocol.record import Record
@@ -43,15 +43,15 @@ class RecordGate:
         self._means = means
         self._has_met_damage = False
         self._has_reported_damage = False
-        self._is_looked_through = False
+        self._are_numbers_marked = False
 
     def shows(self, tx: Tx, stored: Stored, view: View) -> bool:
-        """Return whether a view shows a record; note that a read has met a damaged one."""
+        """Return whether a view shows a record; remember that a read has met a damaged one."""
         self._has_met_damage |= not stored.is_intact and stored.scope_id in view.scope_ids
         if not is_visible(stored.seen, view):
             return False
-        self._is_looked_through = self._is_looked_through or is_looked_through(tx)
-        return self._is_looked_through or not holds_number(stored.record, self._means.scanner)
+        self._are_numbers_marked = self._are_numbers_marked or are_numbers_marked(tx)
+        return self._are_numbers_marked or not holds_number(stored.record, self._means.scanner)
 
     async def read(self, read: Callable[[Tx], T], deadline: float | None = None) -> T:
         """Run a read; the first time that it meets damage, report that and queue a repair.

@@ -7,8 +7,8 @@ Rule 2: replacements are read from the records themselves; no edge repeats them.
 from collections.abc import Iterator, Sequence
 
 from memory.ports import Collaborators
-from memory.rows.recent_history import enrichment_of, replacements
-from memory.rows.store import Stored
+from memory.rows.history import enrichment_of, replacements
+from memory.rows.record_columns import Stored
 from memory.rows.withheld import find_kept
 from protocol.base import Scope
 from protocol.errors import CallerError
@@ -31,7 +31,7 @@ class Links:
         """Return a model's enrichment of a record that the caller may read; None where there is none."""
         return await self._means.db.read(lambda tx: enrichment_of(tx, record.memory_id))
 
-    async def around(self, params: LinksParams, scopes: Sequence[Scope]) -> LinksResult:
+    async def find_links(self, params: LinksParams, scopes: Sequence[Scope]) -> LinksResult:
         """Return the records within `depth` links of a record, each once, the nearest first.
 
         Raises `CallerError("not_found")`.

@@ -16,11 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from memory.read.ranking import COSINE_FLOOR, QueryTerms, Score, Scored, rarity, score_all, weight_of
-from memory.rows.record_columns import to_csv
+from memory.rows.record_columns import to_column, to_csv
 from memory.rows.record_terms import words_of
 from memory.rows.records import records_by_row
-from memory.rows.search import RecordCandidate, count_active, count_with, read_candidates, rows_with
-from memory.rows.store import body_terms, gist_of, to_column
+from memory.rows.search import RecordCandidate, count_with, read_candidates, rows_with
+from memory.rows.store import body_terms, count_active, gist_of
 from memory.rows.text_scan import rows_of_terms
 from memory.rules.notes import USER_AGENT
 from memory.rules.routes import ANY_KIND, QueryRoute
@@ -91,8 +91,8 @@ def agents_asked(filters: Filters, scopes: Mapping[int, Scope]) -> dict[str, str
 class RecordFinder:
     """Finds and ranks candidates within one snapshot and one view.
 
-    `scopes` are the searched ones by row. `is_looked_through`: the full-text index is in doubt, so that words are found
-    in the records' kept terms.
+    `scopes` are the searched ones by row. `scans_terms`: the full-text index is in doubt, so that words are found in
+    the records' kept terms.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class RecordFinder:
         filters: Filters,
         *,
         aging: Aging,
-        is_looked_through: bool = False,
+        scans_terms: bool,
     ) -> None:
         self.tx = tx
         self._lexicon = lexicon
@@ -113,32 +113,32 @@ class RecordFinder:
         self._view = view
         self._filters = filters
         self._aging: Aging = aging
-        self._rows_of = rows_of_terms(tx, self.scope_ids, lexicon) if is_looked_through else None
+        self._rows_of = rows_of_terms(tx, self.scope_ids, lexicon) if scans_terms else None
         self._population = sum(count_active(tx, scope_id) for scope_id in self.scope_ids)
 
     def find(self, question: RecordQuery, near: Nearness | None, known: AbstractSet[int]) -> list[Match]:
         """Return the next candidates beside the `known` rows, best first: by words, and by meaning where `near` is."""
-        found = self._by_words(question.terms, BY_WORDS, known)
+        found = self._by_words(question.terms, known)
         if near is None:
             return self._rank(question, found, {}, {})
-        found += self._by_meaning(near, BY_MEANING, known | {c.row for c in found})
+        found += self._by_meaning(near, known | {c.row for c in found})
         rows = [c.row for c in found]
         return self._rank(question, found, near.of(rows), near.crowding(rows))
 
-    def _by_words(self, terms: Sequence[str], enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
-        """Return the candidates beside the known ones whose words in common with the query weigh most."""
+    def _by_words(self, terms: Sequence[str], known: AbstractSet[int]) -> list[RecordCandidate]:
+        """Return `BY_WORDS` candidates beside the known ones: those whose words in common with the query weigh most."""
         if not terms:
             return []
-        counts = {} if self._population <= MATCH_BUDGET else {term: self._matches([term]) for term in terms}
+        counts = {} if self._population <= MATCH_BUDGET else {term: self._count_records([term]) for term in terms}
         alternatives = self._alternatives(counts) if counts else [[term] for term in terms]
         listed = [self._find_and_weigh(together, counts) for together in alternatives]
-        return best_of(listed, enough, lambda rows: self._read([row for row in rows if row not in known]))
+        return best_of(listed, BY_WORDS, lambda rows: self._read([row for row in rows if row not in known]))
 
-    def _by_meaning(self, near: Nearness, enough: int, known: AbstractSet[int]) -> list[RecordCandidate]:
-        """Return the candidates beside the known ones that are nearest in meaning."""
+    def _by_meaning(self, near: Nearness, known: AbstractSet[int]) -> list[RecordCandidate]:
+        """Return `BY_MEANING` candidates beside the known ones: the nearest in meaning."""
         found: list[RecordCandidate] = []
         ranked = islice(near.rank(COSINE_FLOOR), WALKED)
-        while (room := enough - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
+        while (room := BY_MEANING - len(found)) and (rows := [row for row, _ in islice(ranked, room)]):
             found += self._read([row for row in rows if row not in known])
         return found
 
@@ -190,16 +190,16 @@ class RecordFinder:
         They are the rarest terms one by one, as far as the budget goes, and the fewest of the others together that are
         in few enough records.
         """
-        room, rare, common = MATCH_BUDGET, list[str](), list[str]()
+        room, rare, common = MATCH_BUDGET, list[str](), list[str]()  # room: entries of the index still to be read
         for term in sorted(counts, key=lambda term: (counts[term], term)):
             room -= counts[term]
             (common if room < 0 else rare).append(term)
         room = MATCH_BUDGET - sum(counts[term] for term in rare)
         together = range(min(2, len(common)), len(common))
-        size = next((size for size in together if self._matches(common[:size]) <= room), len(common))
+        size = next((size for size in together if self._count_records(common[:size]) <= room), len(common))
         return [*([term] for term in rare), *([common[:size]] if common else [])]
 
-    def _matches(self, together: Sequence[str]) -> int:
+    def _count_records(self, together: Sequence[str]) -> int:
         """Return how many records have all of the terms, at most one more than can be looked through."""
         if self._rows_of is not None:
             return len(self._rows_with(together))
@@ -215,7 +215,7 @@ class RecordFinder:
     def _read(self, rows: Sequence[int]) -> list[RecordCandidate]:
         """Return those of the rows that may be shown and are asked for, in the order of the rows."""
         view, filters = self._view, self._filters
-        # a record whose time is over is stored as active until a sweep comes by
+        # a record whose time is over is stored as active until a sweep stores its expiry
         stored_as = {*view.statuses, *(["active"] if "expired" in view.statuses else [])}
         values = {
             "statuses": ",".join(sorted(stored_as)),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from memory.read.matching import Match
-from memory.rows.store import to_column
+from memory.rows.record_columns import to_column
 from protocol.cursors import place_of
 from protocol.errors import CallerError
 from protocol.memory.candidates import CandidateListParams

@@ -214,13 +214,13 @@ class _Shared(Struct, frozen=True):
     weight: float
 
 
-def lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
+def _lexical_of(query: Sequence[str], record: Scored, weights: Mapping[str, float], shared: _Shared) -> float:
     """Return the greater of two shares, 0 to 1: of the query's weight in the record, of the record's in the query."""
     share = shared.weight / (sum(map(weights.__getitem__, query)) or 1.0)
     if len(shared.terms) >= MIN_SHARED and (
-        has := sum([weights[term] for term in record.gist if term in record.terms])
+        record_weight := sum([weights[term] for term in record.gist if term in record.terms])
     ):
-        share = max(share, RECORD_SIDE * shared.weight / has)
+        share = max(share, RECORD_SIDE * shared.weight / record_weight)
     elif len(query) >= MIN_SHARED:
         share *= COINCIDENCE
     return min(1.0, share)
@@ -244,7 +244,8 @@ def _factors_of(record: Scored) -> tuple[float, ...]:
 
 
 def _best(values: Sequence[float]) -> float:
-    return max(filter(math.isfinite, values), default=0.0)  # a damaged vector makes infinite ones, or none
+    """Return the greatest finite value: a damaged vector makes others; 0 without one."""
+    return max(filter(math.isfinite, values), default=0.0)
 
 
 def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str, float], now: int) -> list[Score]:
@@ -255,13 +256,13 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
         terms = [term for term in asked.terms if term in record.terms]
         shared.append(_Shared(terms, sum([weights[term] for term in terms])))
     rivals = RARE_WORD + sum(sorted([own.weight for own in shared], reverse=True)[:RIVALS])
-    sums: list[float] = []
-    levels: list[float] = []
+    sums: list[float] = []  # with commonness: the order
+    levels: list[float] = []  # with crowding: the level of the best
     features: list[tuple[float, float, tuple[float, ...], tuple[float, ...]]] = []
     slope, need = gains.slope, 0.0 if asked.need is None else gains.in_prompt + NEED_GAIN * asked.need
     usual = gains.asked_by_user * asked.is_about_user - gains.center
     for record, own in zip(records, shared, strict=True):
-        lexical, distinct = lexical_of(asked.terms, record, weights, own), own.weight / rivals
+        lexical, distinct = _lexical_of(asked.terms, record, weights, own), own.weight / rivals
         boosts, factors = _boosts_of(record, now), _factors_of(record)
         moved = need + math.log(math.prod(boosts) ** BOOST_POWER * math.prod(factors))
         total = (
@@ -283,15 +284,16 @@ def score_all(asked: QueryTerms, records: Sequence[Scored], weights: Mapping[str
     ]
 
 
-def count_recallable(scores: Sequence[float], floor: float = RECALL_FLOOR) -> int:
+def count_recallable(log_odds: Sequence[float], floor: float = RECALL_FLOOR) -> int:
     """Return how many of the first log odds, given highest first, are worth a place in a prompt.
 
-    It is 0 where the best is below the floor; else those that are close enough to the best for their rank.
+    It is 0 where the score of the best is below the floor, which only a benchmark varies; else it counts those that are
+    close enough to the best for their rank.
     """
-    if not scores or logistic(scores[0]) < floor:
+    if not log_odds or logistic(log_odds[0]) < floor:
         return 0
-    room, few = math.log(RECALL_ODDS), scores[:MOST_RECALLED]
-    far = (place for place, value in enumerate(few) if value < scores[0] - room / math.sqrt(place + 1))
+    room, few = math.log(RECALL_ODDS), log_odds[:MOST_RECALLED]
+    far = (place for place, value in enumerate(few) if value < log_odds[0] - room / math.sqrt(place + 1))
     return next(far, len(few))
 
 

@@ -11,17 +11,9 @@ from memory.read.gate import RecordGate, at_time
 from memory.read.matching import agents_asked
 from memory.read.pages import LAST, mark_of, page_place
 from memory.rows.listings import places_after
-from memory.rows.record_columns import to_csv
+from memory.rows.record_columns import Stored, to_column, to_csv
 from memory.rows.records import note_access, records_by_row
-from memory.rows.store import (
-    Stored,
-    active_by_path,
-    get_record,
-    record_by_key,
-    scope_id_of,
-    scope_ids_of,
-    to_column,
-)
+from memory.rows.store import active_by_path, get_record, record_by_key, scope_id_of, scope_ids_of
 from memory.rules.identity import key_part
 from memory.rules.paths import require_path
 from memory.rules.scopes import require_scope
@@ -53,7 +45,7 @@ class RecordReader:
 
         def read(tx: Tx) -> Record | None:
             view = View(frozenset(scope_ids_of(tx, scopes)), statuses, now, shows_regulated=True)
-            stored = _find(tx, params, scopes, now)
+            stored = _find_named(tx, params, scopes, now)
             return (
                 at_time(stored.record, now, aging)
                 if stored is not None and self._gate.shows(tx, stored, view)
@@ -63,15 +55,15 @@ class RecordReader:
         record = await self._gate.read(read)
         if record is None or not counts(record.memory_id, now):
             return GetResult(record=record)
-        noted: list[Record] = []
+        strengthened: list[Record] = []
 
-        def note(tx: Tx) -> None:
+        def strengthen(tx: Tx) -> None:
             note_access(tx, record.memory_id, now)
             if (found := get_record(tx, record.memory_id)) is not None:  # else it was erased meanwhile
-                noted.append(at_time(found.record, now, aging))
+                strengthened.append(at_time(found.record, now, aging))
 
-        await self._means.db.jot(note)
-        return GetResult(record=noted[0] if noted else record)
+        await self._means.db.jot(strengthen)
+        return GetResult(record=strengthened[0] if strengthened else record)
 
     async def list_records(self, params: ListParams, scopes: Sequence[Scope]) -> ListResult:
         """Return a page of records in an order; each is on exactly one page."""
@@ -124,8 +116,8 @@ class RecordReader:
                     yield at_time(stored[row].record, view.now, self._means.settings().aging), (at, row)
 
 
-def _find(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Stored | None:
-    """Return the record that the params name, whether it may be seen or not."""
+def _find_named(tx: Tx, params: GetParams, scopes: Sequence[Scope], now: int) -> Stored | None:
+    """Return the record that the params name, whether it may be seen or not; None where there is none."""
     if params.memory_id is not None:
         return get_record(tx, params.memory_id)
     if params.path is not None:

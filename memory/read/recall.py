@@ -26,7 +26,8 @@ from memory.read.presentation import is_presentable, text_of
 from memory.read.ranking import RECALL_FLOOR, count_recallable
 from memory.read.searching import FoundRecord, PromptAudience, RecordSearcher, WantedHits
 from memory.rows.recalls import add_recall, generation_of_recall
-from memory.rows.store import holds_active, to_column
+from memory.rows.record_columns import to_column
+from memory.rows.store import holds_active
 from memory.rules.categories import ABOUT_THE_USER
 from memory.rules.identity import fold_text
 from memory.rules.notes import MAX_IN_PROMPT, is_note
@@ -98,7 +99,7 @@ class _Ground(NamedTuple):
     generation: tuple[int, ...]
     scopes: Sequence[Scope]
     """Those that hold active records."""
-    again: dict[Scope, _Ranked] | None = None
+    cached: dict[Scope, _Ranked] | None = None
     """The cached rankings, where they still hold."""
 
 
@@ -155,7 +156,7 @@ def is_within(route: QueryRoute, record: Record) -> bool:
     return is_event or (record.category not in ABOUT_THE_USER and route.covers(record.created_at))
 
 
-def nearly_as_good(ranked: Sequence[Match]) -> list[Match]:
+def select_recallable(ranked: Sequence[Match]) -> list[Match]:
     """Return the best of a ranking with those that are nearly as likely (`count_recallable`).
 
     Notes are compared among themselves, so that none displaces a record of the user.
@@ -220,19 +221,19 @@ class Recaller:
                 ground = await means.db.read(
                     partial(self._read_ground, scopes=scopes, question=question, kept=kept, prompt=prompt)
                 )
-        found, is_partial = ground.again, False
+        found, is_partial = ground.cached, False
         if found is None:
             # only records that may be shown are read whole, unless all are explained, or searched for a time
             is_whole = is_rehearsal or means.settings().debug_trace_enabled or question.route.from_at is not None
-            wanted = WantedHits(max(NEAR_MISSES, limit), choose=None if is_whole else nearly_as_good)
+            wanted = WantedHits(max(NEAR_MISSES, limit), choose=None if is_whole else select_recallable)
             found, is_partial = await self._search(question, ground.scopes, until, wanted, prompt)
             if not (is_rehearsal or is_partial):
                 self._keep(key, ground.generation, found, settings)
-        result = self._result(found, question.route, limit, exclude, settings, is_partial=is_partial)
-        if ground.again is not None and result.hits:
+        result = self._build_recall(found, question.route, limit, exclude, settings, is_partial=is_partial)
+        if ground.cached is not None and result.hits:
             result = result._replace(reason="cached")
         if not is_rehearsal:
-            await self._note(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
+            self._trace(question, result, turn_id, int((time.perf_counter() - begun) * 1_000_000))
         return result
 
     def _read_ground(
@@ -242,12 +243,12 @@ class Recaller:
         ground = _Ground(generation_of_recall(tx), [scope for scope in scopes if holds_active(tx, scope)])
         if kept is None or kept.generation != ground.generation:
             return ground
-        again = {
+        cached = {
             scope: _Ranked(self._searcher.read_ranking(tx, question, matches, [scope], prompt), considered)
             for scope, (matches, considered) in kept.matches.items()
         }
-        is_whole = all(len(again[scope].found) == len(matches) for scope, (matches, _) in kept.matches.items())
-        return ground._replace(again=again if is_whole else None)  # a record hidden by now had a part in the choice
+        is_whole = all(len(cached[scope].found) == len(matches) for scope, (matches, _) in kept.matches.items())
+        return ground._replace(cached=cached if is_whole else None)  # a record hidden by now had a part in the choice
 
     async def _search(
         self, question: RecordQuery, scopes: Sequence[Scope], until: float, wanted: WantedHits, prompt: PromptAudience
@@ -266,7 +267,7 @@ class Recaller:
                 return found, True
         return found, is_partial
 
-    def _result(
+    def _build_recall(
         self,
         found: Mapping[Scope, _Ranked],
         route: QueryRoute,
@@ -283,7 +284,7 @@ class Recaller:
             is_within(route, one.hit.record) for ranked in found.values() for one in ranked.found
         )
         for scope, ranked in found.items():
-            near = [] if has_nothing_of_time else nearly_as_good([one.match for one in ranked.found])
+            near = [] if has_nothing_of_time else select_recallable([one.match for one in ranked.found])
             rows = {match.row for match in near}
             good = [one for one in ranked.found if one.match.row in rows and is_presentable(one.hit, settings.floors)]
             fresh = [one for one in good if one.hit.record.memory_id not in exclude]
@@ -313,6 +314,7 @@ class Recaller:
     # -- the cache -------------------------------------------------------------------------------------------------
 
     def _find_cached(self, key: bytes, settings: RecallSettings) -> _Kept | None:
+        """Return the rankings of a query unless they are too old; they become the latest used."""
         kept = self._cache.pop(key, None)
         if kept is None or self._means.clock.monotonic() - kept.at > settings.cache_seconds:
             return None
@@ -332,12 +334,11 @@ class Recaller:
 
     # -- the trace -------------------------------------------------------------------------------------------------
 
-    async def _note(self, question: RecordQuery, recall: Recall, turn_id: str | None, latency_us: int) -> None:
+    def _trace(self, question: RecordQuery, recall: Recall, turn_id: str | None, latency_us: int) -> None:
         """Queue the row of a recall without waiting for it; bookkeeping may be lost."""
-        means, now = self._means, self._means.clock.now()
-        ranked = to_column(recall.considered) if means.settings().debug_trace_enabled else None
+        means = self._means
         values = {
-            "at": now,
+            "at": means.clock.now(),
             "turn_id": turn_id,
             "query_hash": means.keyed.digest("query", question.text),
             "mode": "lexical" if question.vector is None else "hybrid",
@@ -345,13 +346,9 @@ class Recaller:
             "returned": len(recall.hits),
             "latency_us": latency_us,
             "cut_reason": None if recall.hits else recall.reason,
-            "ranked": ranked,
+            "ranked": to_column(recall.considered) if means.settings().debug_trace_enabled else None,
         }
-
-        def note(tx: Tx) -> None:
-            add_recall(tx, values)
-
-        means.db.trace(note)
+        means.db.trace(lambda tx: add_recall(tx, values))
 
 
 def _to_ranked_candidate(rank: int, hit: Hit, cut_by: str | None) -> RankedCandidate:

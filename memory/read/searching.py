@@ -20,8 +20,9 @@ from memory.read.matching import FULL, Match, RecordFinder, RecordQuery
 from memory.read.pages import Rankings, mark_of, page_place
 from memory.read.ranking import SEARCH_FLOOR, Score, cut_snippet
 from memory.rows.listings import workspaces_with_records
+from memory.rows.record_columns import to_column
 from memory.rows.records import records_by_row
-from memory.rows.store import scope_ids_of, to_column
+from memory.rows.store import scope_ids_of
 from memory.rows.text_scan import is_doubted
 from memory.rows.vectors import TABLE, is_any_pending
 from memory.rules.routes import ANY_KIND, QueryRoute, find_route
@@ -38,9 +39,8 @@ from protocol.record import Provenance, Record
 from protocol.seams.ports import Tx, Vector
 
 SNIPPET_CHARS = 280
-SEARCH_PATIENCE = (
-    1.5  # seconds that a search waits for its query's vector: the first one may have to wait for the model
-)
+SEARCH_PATIENCE = 1.5
+"""Seconds that a search waits for its query's vector: the first one may have to wait for the model."""
 QUERY_SECONDS = 0.25  # a query that takes longer is hostile, or the machine is in trouble: it raises `Unavailable`
 MOST_ELSEWHERE = 200
 """The most other workspaces that are searched where a search finds nothing: more than a person has, in one query."""
@@ -76,7 +76,7 @@ class WantedHits(Struct, frozen=True):
     matches: list[Match] | None = None
     """The ranking to go on with; None for a new one."""
     choose: Callable[[Sequence[Match]], Sequence[Match]] | None = None
-    """Returns those of the first `limit` matches that are read whole; None: all are."""
+    """Selects those of the first `limit` matches that are read whole; None: all are."""
 
 
 class RankedHits(Struct, frozen=True):
@@ -196,12 +196,12 @@ class RecordSearcher:
         now = self._means.clock.now()
         statuses = frozenset(filters.statuses) if filters.statuses is not None else ACTIVE
 
-        def read(tx: Tx, vector: Vector | None, *, is_looked_through: bool) -> RankedHits:
+        def read(tx: Tx, vector: Vector | None, *, scans_terms: bool) -> RankedHits:
             ids = scope_ids_of(tx, scopes)
             if not ids:
                 return RankedHits([], [], may_be_more=False, semantic=state)
             view = _into(View(frozenset(ids), statuses - {"deleted"}, now, filters.include_sensitive), prompt)
-            is_looked_through = is_looked_through or is_doubted(tx)
+            scans_terms = scans_terms or is_doubted(tx)
             finder = RecordFinder(
                 tx,
                 self._means.lexicon,
@@ -209,7 +209,7 @@ class RecordSearcher:
                 view,
                 filters,
                 aging=self._means.settings().aging,
-                is_looked_through=is_looked_through,
+                scans_terms=scans_terms,
             )
             near = None
             if vector is not None:
@@ -226,10 +226,10 @@ class RecordSearcher:
             return RankedHits(found, matches, may_be_more=may_be_more, semantic="pending" if is_behind else state)
 
         try:
-            return await self._gate.read(partial(read, vector=question.vector, is_looked_through=False), QUERY_SECONDS)
+            return await self._gate.read(partial(read, vector=question.vector, scans_terms=False), QUERY_SECONDS)
         except IndexDamaged as failure:  # the database has reported it; the records themselves are whole
             vector = None if isinstance(failure, PagesDamaged) else question.vector
-            return await self._gate.read(partial(read, vector=vector, is_looked_through=True), QUERY_SECONDS)
+            return await self._gate.read(partial(read, vector=vector, scans_terms=True), QUERY_SECONDS)
 
     def _find_wanted(
         self, tx: Tx, question: RecordQuery, matches: Sequence[Match], view: View, wanted: WantedHits
@@ -295,5 +295,6 @@ def _into(view: View, prompt: PromptAudience | None) -> View:
 
 
 def _without_provenance(hit: Hit) -> Hit:
+    """Return a hit whose record keeps only the kind of its source."""
     bare = Provenance(source_kind=hit.record.provenance.source_kind)
     return msgspec.structs.replace(hit, record=msgspec.structs.replace(hit.record, provenance=bare))

@@ -6,9 +6,9 @@ A word weighs the inverse of the number of records that it is in.
 from collections import defaultdict
 from collections.abc import Sequence
 
+from memory.rows.record_columns import Stored
 from memory.rows.records import records_by_row
 from memory.rows.search import ComparableRecord, ScopedCategory, comparable_records, newest_with
-from memory.rows.store import Stored
 from protocol.seams.ports import Tx
 
 MOST = 8

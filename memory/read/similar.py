@@ -16,9 +16,10 @@ from memory.ports import Collaborators
 from memory.read.pages import LAST, mark_of, page_place
 from memory.read.shared_words import sharing_words
 from memory.rows.listings import active_before
+from memory.rows.record_columns import Stored
 from memory.rows.records import records_by_row
 from memory.rows.search import ScopedCategory
-from memory.rows.store import Stored, get_record, scope_ids_of
+from memory.rows.store import get_record, scope_ids_of
 from memory.rows.vectors import TABLE, vector_of
 from memory.rows.withheld import is_shown
 from memory.rules.notes import is_note
@@ -57,17 +58,18 @@ def look_alike(one: str, other: str, lexicon: Lexicon, cosine: float | None) -> 
     return not set(lexicon.query_terms(one)).isdisjoint(lexicon.query_terms(other))
 
 
-def _has_no_other_value(one: Record, other: Record) -> bool:
+def _have_equal_values(one: Record, other: Record) -> bool:
+    """Return whether two records have the same value, or one has none."""
     return one.value is None or other.value is None or one.value == other.value
 
 
-class Similar:
+class SimilarFinder:
     """Answers `memory/similar`, and finds the records that one looks like."""
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
 
-    async def of_record(self, record: Record, scopes: Sequence[Scope]) -> list[SimilarTo]:
+    async def find_similar(self, record: Record, scopes: Sequence[Scope]) -> list[SimilarTo]:
         """Return at most `MOST_LINKS` active records that look like an active one, the nearest first."""
         if record.status != "active":
             return []
@@ -79,7 +81,7 @@ class Similar:
 
         return await self._means.db.read(read)
 
-    async def pairs(self, params: SimilarParams, scopes: Sequence[Scope]) -> SimilarResult:
+    async def list_pairs(self, params: SimilarParams, scopes: Sequence[Scope]) -> SimilarResult:
         """Return a page of pairs, each once, those of the newest records first.
 
         A page may be empty and have a next one.
@@ -125,7 +127,7 @@ class Similar:
             for row, other in others.items()
             if row != stored.row
             and self._is_linked(tx, other, view)
-            and _has_no_other_value(stored.record, other.record)
+            and _have_equal_values(stored.record, other.record)
             and look_alike(stored.record.content, other.record.content, self._means.lexicon, near.get(row))
         ]
         return sorted(links, key=lambda link: (-(link.cosine or 0.0), -link.stored.row))

@@ -16,8 +16,9 @@ from memory.ports import Collaborators
 from memory.proposals.kept_proposals import APPROVER
 from memory.proposals.proposal_sources import EXTRACTOR, RULES
 from memory.rows.listings import standing_marks
+from memory.rows.record_columns import Stored
 from memory.rows.records import records_by_row
-from memory.rows.store import Stored, scope_ids_of
+from memory.rows.store import scope_ids_of
 from memory.rules.categories import BRIEF_ORDER
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, choose, compose
@@ -81,7 +82,7 @@ class _Kept(Struct, frozen=True):
     brief: Brief
 
 
-_Name: TypeAlias = tuple[tuple[int, ...], int]
+_BriefKey: TypeAlias = tuple[tuple[int, ...], int]
 """The rows of the scopes that a brief is of, and its budget."""
 
 
@@ -90,40 +91,39 @@ class Standing:
 
     def __init__(self, means: Collaborators) -> None:
         self._means = means
-        self._kept: OrderedDict[_Name, _Kept] = OrderedDict()
+        self._kept: OrderedDict[_BriefKey, _Kept] = OrderedDict()
 
     async def read(self, scopes: Sequence[Scope]) -> Brief:
         """Return the block of these scopes, within the budget of the settings."""
         room, now = self._means.settings().standing_chars, self._means.clock.now()
 
-        def read(tx: Tx) -> tuple[_Name, _Kept]:
-            name = (tuple(scope_ids_of(tx, scopes)), room)
-            return name, _current(tx, name, now, self._kept.get(name))
+        def read(tx: Tx) -> tuple[_BriefKey, _Kept]:
+            key = (tuple(scope_ids_of(tx, scopes)), room)
+            return key, _refresh(tx, key, now, self._kept.get(key))
 
-        name, kept = await self._means.db.read(read)
-        self._kept[name] = kept
-        self._kept.move_to_end(name)
+        key, kept = await self._means.db.read(read)
+        self._kept[key] = kept
+        self._kept.move_to_end(key)
         while len(self._kept) > KEPT_BRIEFS:
             self._kept.popitem(last=False)
         return kept.brief
 
 
-def _current(tx: Tx, name: _Name, now: int, before: _Kept | None) -> _Kept:
+def _refresh(tx: Tx, key: _BriefKey, now: int, before: _Kept | None) -> _Kept:
     """Return the block as it was, if none of its records has changed or expired; else a new one."""
-    ids, room = name
+    ids, room = key
     state = standing_marks(tx, ids)
     if before is not None and before.state == state and before.since <= now < before.until:
         return before
-    records = _records(tx, state.split(",") if state else [], before.records if before is not None else {})
+    records = _read_marked(tx, state.split(",") if state else [], before.records if before is not None else {})
     view = View(frozenset(ids), ACTIVE, now, shows_regulated=False)
     shown = [one for one in records.values() if is_visible(one.seen, view)]
     until = min((one.record.expires_at for one in shown if one.record.expires_at is not None), default=math.inf)
-    return _Kept(
-        state, records, now, until, compose((_statement(one.record) for one in shown if _may_stand(one)), room)
-    )
+    statements = (_to_statement(one.record) for one in shown if _may_stand(one.record))
+    return _Kept(state, records, now, until, compose(statements, room))
 
 
-def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[str, Stored]:
+def _read_marked(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[str, Stored]:
     """Return the records of these marks, by mark; a mark begins with the row. Known ones are not read again."""
     rows = {mark: int(mark.partition(":")[0]) for mark in marks}
     found = records_by_row(tx, [row for mark, row in rows.items() if mark not in known])
@@ -132,21 +132,20 @@ def _records(tx: Tx, marks: Sequence[str], known: Mapping[str, Stored]) -> dict[
 
 def project_lines(records: Sequence[Record], max_chars: int) -> Sequence[ShownLine]:
     """Return the rules of a project as lines of a brief, without those whose words are not the user's own."""
-    own = [record for record in records if voucher_of(record.provenance) is not None]
-    return compose(map(_statement, own), max_chars).lines
+    return compose(map(_to_statement, filter(_may_stand, records)), max_chars).lines
 
 
 def order_brief(records: Sequence[Record]) -> list[Record]:
     """Return the newest record of each key, in the order of `BRIEF_ORDER`, and in each category the oldest first."""
     known = {record.memory_id: record for record in records}
-    return [known[one.memory_id] for one in choose(map(_statement, records))]
+    return [known[one.memory_id] for one in choose(map(_to_statement, records))]
 
 
-def _may_stand(stored: Stored) -> bool:
-    return voucher_of(stored.record.provenance) is not None
+def _may_stand(record: Record) -> bool:
+    return voucher_of(record.provenance) is not None
 
 
-def _statement(record: Record) -> StandingStatement:
+def _to_statement(record: Record) -> StandingStatement:
     """Return a record as a brief takes it: its key without the scope, so that two scopes' records of one thing meet."""
     key = record.key.removeprefix(f"{record.scope.kind}:{record.scope.key}:")
     return StandingStatement(

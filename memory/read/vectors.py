@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
+from memory.rows.record_columns import Stored
 from memory.rows.records import records_by_row
-from memory.rows.store import Stored
 from memory.rows.vectors import FILLING, add_vector, reconsider_vectors, set_index_state
 from memory.rules.sensitivity import clean
 from protocol.seams.ports import Space, SqlValue, Tx, Vector

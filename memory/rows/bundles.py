@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from memory.rows.evidence import evidence_of_row
-from memory.rows.record_columns import to_csv
-from memory.rows.store import SQL, Stored, StoredCandidate, candidate_of, to_column, to_stored
+from memory.rows.record_columns import SQL, Stored, to_column, to_csv, to_stored
+from memory.rows.store import StoredCandidate, candidate_of
 from memory.rules.identity import FactIdentity
 from protocol.base import Scope
 from protocol.bundle import BundledDecision, BundledEvent, BundledEvidence, BundledFactor
@@ -78,7 +78,7 @@ def read_touch_time(tx: Tx, found: StoredCandidate) -> int:
 # -- evidence, events and decisions ----------------------------------------------------------------------------------
 
 
-def hanging_on_record(tx: Tx, memory_id: str) -> dict[str, Any]:
+def attachments_of_record(tx: Tx, memory_id: str) -> dict[str, Any]:
     """Return the evidence, events and decisions of a record, each oldest first."""
     by_id = {"memory_id": memory_id}
     return {
@@ -88,7 +88,7 @@ def hanging_on_record(tx: Tx, memory_id: str) -> dict[str, Any]:
     }
 
 
-def hanging_on_candidate(tx: Tx, candidate_id: str) -> dict[str, Any]:
+def attachments_of_candidate(tx: Tx, candidate_id: str) -> dict[str, Any]:
     """Return the evidence of a candidate, and the decisions about it alone, each oldest first."""
     by_id = {"candidate_id": candidate_id}
     return {
@@ -153,7 +153,7 @@ def import_event(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
 
 def count_imported_evidence(tx: Tx, memory_id: str) -> None:
     """Count a record's evidence anew; its time of change stays."""
-    tx.run(SQL["count_up_evidence"], {"memory_id": memory_id})
+    tx.run(SQL["recount_imported_evidence"], {"memory_id": memory_id})
 
 
 def are_words_forgotten(tx: Tx, scope_id: int, identity: FactIdentity, created_at: int, *, is_record: bool) -> bool:

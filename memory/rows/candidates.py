@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from memory.rows.notices import Notice, build_changed_notice
+from memory.rows.record_columns import SQL
 from memory.rows.records import set_contested
-from memory.rows.store import SQL, Change, StoredCandidate, add_event, candidate_of, get_any_candidate, get_record
+from memory.rows.store import Change, StoredCandidate, add_event, candidate_of, get_any_candidate, get_record
 from memory.rules.lifecycle import CANDIDATES, CandidateEvent
 from protocol.errors import Defect
 from protocol.memory.values import CandidateStatus, Decision
@@ -104,7 +105,7 @@ def forget_candidate(tx: Tx, found: StoredCandidate, now: int, forgotten_with: s
 
 def show_again(tx: Tx, memory_id: str) -> None:
     """Show the candidates that were forgotten with a record, unless another forgotten record says the same."""
-    tx.run(SQL["recall_candidates"], {"memory_id": memory_id})
+    tx.run(SQL["show_candidates_again"], {"memory_id": memory_id})
 
 
 def erase_candidate(tx: Tx, candidate_id: str) -> int:

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from memory.rows.record_columns import to_csv
-from memory.rows.store import SQL, StoredCandidate, candidate_of, to_column
+from memory.rows.record_columns import SQL, to_column, to_csv
+from memory.rows.store import StoredCandidate, candidate_of
 from protocol.base import Scope
 from protocol.memory.values import EventName
 from protocol.seams.callers import RequestCaller, caller_of

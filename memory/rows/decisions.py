@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from memory.rows.record_columns import SQL
-from memory.rows.store import decision_of, to_column
+from memory.rows.record_columns import SQL, to_column
+from memory.rows.store import decision_of
 from protocol.memory.values import Decision
 from protocol.seams.ports import Row, Tx
 
@@ -51,6 +51,12 @@ def add_decision(tx: Tx, decided: Decided, decision: Decision, now: int) -> None
 def decisions_of_record(tx: Tx, memory_id: str, limit: int) -> list[StoredDecision]:
     """Return the decisions on a record, newest first."""
     return _to_stored_decisions(tx.all(SQL["decisions_of_record"], {"memory_id": memory_id, "limit": limit}))
+
+
+def first_decision_of_record(tx: Tx, memory_id: str) -> Decision | None:
+    """Return the decision that made a record; None where none is stored."""
+    row = tx.one(SQL["first_decision_of_record"], {"memory_id": memory_id})
+    return decision_of(row) if row is not None else None
 
 
 def decisions_of_candidate(tx: Tx, candidate_id: str, limit: int) -> list[StoredDecision]:

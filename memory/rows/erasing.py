@@ -5,7 +5,8 @@ from typing import Final
 
 from memory.rows.candidates import erase_candidate
 from memory.rows.forgetting import candidates_saying
-from memory.rows.store import SQL, Stored, remove_text
+from memory.rows.record_columns import SQL, Stored
+from memory.rows.store import remove_text
 from memory.rows.tombstones import add_tombstone
 from protocol.seams.ports import Tx
 

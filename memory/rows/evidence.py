@@ -34,7 +34,7 @@ def add_evidence(tx: Tx, values: Mapping[str, Any], *, is_new: bool) -> None:
 
 def recount_evidence(tx: Tx, memory_id: str, now: int) -> None:
     """Count a record's evidence anew, which is a change of the record."""
-    tx.run(SQL["grow_evidence"], {"memory_id": memory_id, "now": now})
+    tx.run(SQL["recount_evidence"], {"memory_id": memory_id, "now": now})
 
 
 def take_evidence(tx: Tx, memory_id: str, taken_by: str, now: int) -> None:

@@ -4,9 +4,8 @@ from collections.abc import Collection, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from memory.rows.evidence import recount_evidence
-from memory.rows.record_columns import to_csv
+from memory.rows.record_columns import SQL, Stored, to_csv
 from memory.rows.records import records_of
-from memory.rows.store import SQL, Stored
 from protocol.seams.ports import Tx
 
 Bookkeeping: TypeAlias = Literal["answers", "changes", "recalls", "decisions", "repetitions"]
@@ -58,7 +57,7 @@ def candidates_saying(tx: Tx, stored: Stored) -> list[str]:
 
 def holders_of_quotes(tx: Tx, source: ForgottenSource) -> list[QuoteHolder]:
     """Return the records and candidates that quote a source."""
-    return [QuoteHolder(*row) for row in tx.all(SQL["quoting"], source._asdict())]
+    return [QuoteHolder(*row) for row in tx.all(SQL["holders_of_quotes"], source._asdict())]
 
 
 def drop_quotes(tx: Tx, source: ForgottenSource, holder: QuoteHolder, now: int) -> int:

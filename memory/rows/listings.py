@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from memory.rows.store import SQL, to_column
+from memory.rows.record_columns import SQL, to_column
 from protocol.memory.values import Order
 from protocol.seams.ports import Tx
 

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from memory.ports import Collaborators
+from memory.rows.record_columns import SQL, Stored
 from memory.rows.records import current_record, reinforce, set_status
-from memory.rows.store import SQL, Stored
 from protocol.base import Scope
 from protocol.memory.values import ChangeKind, Origin
 from protocol.notifications import MemoryChanged

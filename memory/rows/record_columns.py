@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from memory.rules.notes import NAMELESS_AGENT, USER_AGENT, find_note_author, voice_of
 from memory.rules.paths import fold_path
+from memory.rules.strength import RECENCY_POWER
 from memory.rules.visibility import WITHHELD, Seen
-from protocol.base import Id, Scope, encode_sorted
+from protocol.base import HOUR_MS, Id, Scope, encode_sorted
 from protocol.memory.writes import UpdateParams
 from protocol.record import DETAILS, Record, RecordDetails, RecordFields
 from protocol.seams.checks import format_vouching
@@ -170,6 +171,11 @@ _SOURCE_AGENT = (
     f" '$.created_by.id'), ''), '{USER_AGENT}'), '{NAMELESS_AGENT}') ELSE '{USER_AGENT}' END"
 )
 """The SQL of `source_agent_of` of memory/rules/notes.py."""
+_STRENGTH_PLACE = (
+    f"CAST(1000000 * min(1.0, standing * pow(max(1.0, (:at - reinforced_at) / {HOUR_MS}.0), -{RECENCY_POWER}))"
+    " AS INTEGER)"
+)
+"""The SQL of `strength_of` of memory/rules/strength.py, as a whole number."""
 _OF_EVIDENCE: Final = (
     "quote", "memory_id", "candidate_id", "source_kind", "thread_id", "turn_id", "item_id", "at",
 )  # fmt: skip
@@ -187,6 +193,7 @@ SQL: Final = Statements(
         "adopted": _format_assignments(ADOPTED),
         "words": ", ".join(f"CAST({name} AS BLOB)" for name in WORDS),
         "source_agent": _SOURCE_AGENT,
+        "strength_place": _STRENGTH_PLACE,
         "vouched_evidence": format_vouching(_OF_EVIDENCE),
         "vouched_new_evidence": format_vouching(_OF_EVIDENCE, _OF_EVIDENCE),
         "vouched_moved_evidence": format_vouching(_OF_EVIDENCE, {"memory_id", "candidate_id"}),
@@ -315,6 +322,7 @@ class Stored(NamedTuple):
 
 
 def _text(column: Any) -> Any:
+    """Return bytes as text, whatever damage they have; another value as it is."""
     return column.decode("utf-8", "replace") if isinstance(column, bytes) else column
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from memory.rows.record_columns import SQL, to_columns
-from memory.rows.store import Change, Stored, active_by_path, add_event, get_record, seal, to_column, to_stored
+from memory.rows.record_columns import SQL, Stored, to_column, to_columns, to_stored
+from memory.rows.store import Change, active_by_path, add_event, get_record, seal
 from memory.rules.lifecycle import RECORDS, RecordEvent
 from protocol.errors import Defect
 from protocol.memory.values import EventName
@@ -159,7 +159,7 @@ def is_key_taken(tx: Tx, stored: Stored) -> bool:
 def find_same(tx: Tx, stored: Stored, key: str, fingerprint: bytes) -> list[str]:
     """Return the ids of other active records of the scope with a key or a fingerprint."""
     values = {"row": stored.row, "scope_id": stored.scope_id, "key": key, "fingerprint": fingerprint}
-    return [memory_id for (memory_id,) in tx.all(SQL["others_that_are"], values)]
+    return [memory_id for (memory_id,) in tx.all(SQL["records_sharing"], values)]
 
 
 def find_notes(tx: Tx, scope_id: int, text_hash: bytes) -> list[str]:
@@ -191,6 +191,6 @@ def statuses_of(tx: Tx, memory_ids: Collection[str]) -> dict[str, Status]:
     return {memory_id: row[0] for memory_id, row in found.items() if row is not None}
 
 
-def marks_of(tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
-    """Return by id the hash of the words of those of some records that are active."""
-    return dict(tx.all(SQL["marks"], {"memory_ids": to_column(list(memory_ids))}))
+def active_text_hashes(tx: Tx, memory_ids: Sequence[str]) -> dict[str, bytes]:
+    """Return the hashes of the words of some records, by id; only active ones are among them."""
+    return dict(tx.all(SQL["active_text_hashes"], {"memory_ids": to_column(list(memory_ids))}))

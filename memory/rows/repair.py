@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from memory.rows.record_columns import SQL, Stored, to_stored
 from memory.rows.record_terms import prefix_terms, terms_digest, unpack_terms
-from memory.rows.store import SQL, Stored, pack_terms, remove_text, to_stored
+from memory.rows.store import pack_terms, remove_text
 from memory.rows.tombstones import pending_erases
 from protocol.gateway import RepairState
 from protocol.seams.checks import BATCH, Check, Find, digest_of, finder, row_finder, row_mender
@@ -93,7 +94,9 @@ def prunings() -> list[Check]:
     """Return the checks by which the daily sweep drops rows of records that are gone, in their order."""
     return [
         Check("terms", finder(_TEXTS, SQL["find_lone_texts"]), _remove_texts),
-        Check("vectors", finder(SQL["end_of_vectors"], SQL["find_lone_vectors"]), row_mender(SQL["drop_lone_vectors"])),
+        Check(
+            "vectors", finder(SQL["end_of_vectors"], SQL["find_lone_vectors"]), row_mender(SQL["drop_wrong_vectors"])
+        ),
         Check(
             "enrichment",
             finder(SQL["end_of_enrichment"], SQL["find_lone_enrichment"]),

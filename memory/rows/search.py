@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from memory.rows.record_terms import SQL, prefix_terms
-from memory.rows.store import to_column
+from memory.rows.record_columns import SQL, to_column
+from memory.rows.record_terms import prefix_terms
 from memory.rules.notes import read_note_author
 from memory.rules.strength import Lifetime
 from memory.rules.visibility import Seen
@@ -77,12 +77,6 @@ def rows_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: 
 def count_with(tx: Tx, scope_ids: Sequence[int], together: Sequence[str], limit: int) -> int:
     """Return how many records in the scopes have all of the terms, up to a number."""
     found = tx.one(SQL["count_matches"], {"match": match_of(scope_ids, together), "limit": limit})
-    return found[0] if found else 0
-
-
-def count_active(tx: Tx, scope_id: int) -> int:
-    """Return how many active records a scope has."""
-    found = tx.one(SQL["count_in_scope"], {"scope_id": scope_id})
     return found[0] if found else 0
 
 

@@ -43,6 +43,7 @@ def seal(tx: Tx, memory_id: str) -> None:
 
 
 def _one(tx: Tx, name: str, values: dict[str, Any]) -> Stored | None:
+    """Return the first record that a named statement finds, or None."""
     row = tx.one(SQL[name], values)
     return to_stored(row) if row else None
 
@@ -105,7 +106,7 @@ def active_by_path(tx: Tx, path: str) -> Stored | None:
 
 
 class Met(Struct, frozen=True):
-    """The kinds of rows that share something of an identity; lookups of the others are not needed."""
+    """The kinds of rows that share something of an identity; rows of the others need not be looked up."""
 
     key: bool
     """An active record has its key or alias."""
@@ -170,11 +171,16 @@ def scope_ids_of(tx: Tx, scopes: Sequence[Scope]) -> dict[int, Scope]:
     return {found: scope for scope in scopes if (found := scope_id_of(tx, scope)) is not None}
 
 
-def active_in(tx: Tx, scope: Scope) -> int:
-    """Return how many active records a scope has."""
-    found = scope_id_of(tx, scope)
-    row = tx.one(SQL["count_in_scope"], {"scope_id": found}) if found is not None else None
+def count_active(tx: Tx, scope_id: int) -> int:
+    """Return how many active records a scope has, by the count that triggers keep."""
+    row = tx.one(SQL["count_in_scope"], {"scope_id": scope_id})
     return row[0] if row else 0
+
+
+def active_in(tx: Tx, scope: Scope) -> int:
+    """Return how many active records a scope has; 0 where it was never written to."""
+    found = scope_id_of(tx, scope)
+    return count_active(tx, found) if found is not None else 0
 
 
 def holds_active(tx: Tx, scope: Scope) -> bool:
@@ -320,7 +326,7 @@ def get_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
 
 def get_any_candidate(tx: Tx, candidate_id: str) -> StoredCandidate | None:
     """Return a candidate by id, a forgotten one as well: for bookkeeping, never for an answer."""
-    row = tx.one(SQL["known_candidate"], {"candidate_id": candidate_id})
+    row = tx.one(SQL["get_any_candidate"], {"candidate_id": candidate_id})
     return candidate_of(row) if row else None
 
 

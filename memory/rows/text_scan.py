@@ -8,8 +8,9 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from memory.rows.record_columns import SQL, to_stored
 from memory.rows.record_terms import words_of
-from memory.rows.store import SQL, body_terms, to_stored
+from memory.rows.store import body_terms
 from protocol.seams.ports import Lexicon, Tx
 
 LOOKED_THROUGH = 10_000
@@ -24,12 +25,12 @@ def is_doubted(tx: Tx) -> bool:
     return tx.one(SQL["get_fact"], {"name": MARK}) is not None
 
 
-def doubt(tx: Tx) -> None:
+def doubt_index(tx: Tx) -> None:
     """Mark the index, so that searches read the records until a repair has ended."""
     tx.run(SQL["put_fact"], {"name": MARK, "value": "1"})
 
 
-def trust(tx: Tx) -> None:
+def trust_index(tx: Tx) -> None:
     """Remove the mark, so that searches use the index again."""
     tx.run(SQL["drop_fact"], {"name": MARK})
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory.rows.record_columns import SQL
-from memory.rows.store import Stored, StoredCandidate, to_column
+from memory.rows.record_columns import SQL, Stored, to_column
+from memory.rows.store import StoredCandidate
 from protocol.seams.ports import Tx
 
 

@@ -6,7 +6,7 @@ Rule 1: a partition is a scope; vectors of another scope have no part in an answ
 from collections.abc import Sequence
 from typing import Final
 
-from memory.rows.store import SQL, to_column
+from memory.rows.record_columns import SQL, to_column
 from protocol.record import IndexState
 from protocol.seams.checks import digest_of
 from protocol.seams.ports import Coverage, Space, Tx, Vector

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from memory.ports import Collaborators
-from memory.rows.store import SQL, Change, Stored, add_event, get_record, scope_ids_of, seal, to_column, to_stored
+from memory.rows.record_columns import SQL, Stored, to_column, to_stored
+from memory.rows.store import Change, add_event, get_record, scope_ids_of, seal
 from memory.rules.identity import value_text
 from memory.rules.sensitivity import NUMBER_KINDS
 from memory.rules.visibility import KEPT, WITHHELD, View, is_visible, status_at
@@ -36,15 +37,15 @@ def holds_number(said: Record | Candidate, scanner: SecretScanner) -> bool:
     return any(span.kind in NUMBER_KINDS for text in scanned for span in scanner.find(text))
 
 
-def is_looked_through(tx: Tx) -> bool:
+def are_numbers_marked(tx: Tx) -> bool:
     """Return whether every record that holds such a number is marked by now."""
     known = tx.one(SQL["get_fact"], {"name": "numbers"})
     return known is not None and known[0] == EDITION
 
 
 def is_shown(tx: Tx, stored: Stored, view: View, scanner: SecretScanner) -> bool:
-    """Return whether a view shows a record, in a home that was not looked through yet, too."""
-    return is_visible(stored.seen, view) and (is_looked_through(tx) or not holds_number(stored.record, scanner))
+    """Return whether a view shows a record; while not all numbers are marked, it is scanned for them."""
+    return is_visible(stored.seen, view) and (are_numbers_marked(tx) or not holds_number(stored.record, scanner))
 
 
 def find_kept(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequence[Scope]) -> Stored | None:
@@ -67,17 +68,17 @@ def require_active(tx: Tx, means: Collaborators, memory_id: str, scopes: Sequenc
     return found
 
 
-def note_looked_through(tx: Tx) -> None:
-    """Store that the home was looked through."""
+def note_numbers_marked(tx: Tx) -> None:
+    """Store that every record that holds such a number is marked."""
     tx.run(SQL["put_fact"], {"name": "numbers", "value": EDITION})
 
 
 def find_numbers(tx: Tx, after: int, scanner: SecretScanner) -> tuple[list[tuple[int]], int | None]:
     """Return the rows of a page that hold such a number unmarked, and the row after which the next page begins.
 
-    A home that was looked through has none.
+    There are none once all of the home are marked.
     """
-    if after == 0 and is_looked_through(tx):
+    if after == 0 and are_numbers_marked(tx):
         return [], None
     page = [to_stored(row) for row in tx.all(SQL["records_after"], {"after": after, "limit": PAGE})]
     found = [(s.row,) for s in page if s.is_intact and not s.seen.is_withheld and holds_number(s.record, scanner)]

@@ -100,17 +100,14 @@ def assess(proposal: Proposal) -> AdmissionScore:
         Factor(name=name, value=value, weight=weight, contribution=weight, why=why)
         for name, value, (weight, why) in rows
     ]
-    score = _sum_of(factors)
-    return AdmissionScore(score, bucket_of(score), factors)
+    return _score_of(factors)
 
 
 def rescore_repetition(factors: Sequence[Factor], turns: int) -> AdmissionScore:
     """Return the score that earlier factors have once the claim was said in that many turns."""
     weight, why = _repetition_of(turns)
     repeated = Factor(name="repetition", value=turns, weight=weight, contribution=weight, why=why)
-    renewed = [repeated if factor.name == "repetition" else factor for factor in factors]
-    score = _sum_of(renewed)
-    return AdmissionScore(score, bucket_of(score), renewed)
+    return _score_of([repeated if factor.name == "repetition" else factor for factor in factors])
 
 
 def _repetition_of(turns: int) -> tuple[float, str]:
@@ -118,5 +115,7 @@ def _repetition_of(turns: int) -> tuple[float, str]:
     return next(((weight, why) for least, weight, why in REPETITION if turns >= least), (0.0, "not said by the user"))
 
 
-def _sum_of(factors: Sequence[Factor]) -> float:
-    return round(min(1.0, max(0.0, sum(factor.contribution for factor in factors))), 4)
+def _score_of(factors: list[Factor]) -> AdmissionScore:
+    """Return the score of factors: the sum of their contributions, rounded to four digits."""
+    score = round(min(1.0, max(0.0, sum(factor.contribution for factor in factors))), 4)
+    return AdmissionScore(score, bucket_of(score), factors)

@@ -16,7 +16,7 @@ class CategoryFacts(Struct, frozen=True):
     """The facts of one category. A row names only those that differ from an ordinary fact about the user."""
 
     default_scope: Literal["user", "workspace"] = "user"
-    """The scope of a record for which the caller names none."""
+    """The scope of a record whose caller names none."""
     level: Sensitivity = "normal"
     """The least sensitivity of a record."""
     is_obeyed: bool = False
@@ -52,6 +52,7 @@ PROJECT_RULES: Final[tuple[Category, ...]] = tuple(
 )
 """Categories that hold in a project, whatever a message is about."""
 LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.fades)
+"""The list in `tier_days` of schema.sql, as the test compares it."""
 OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
 
 

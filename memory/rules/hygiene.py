@@ -41,7 +41,7 @@ _FEELING = (
     r"|great|better)"
 )
 _NOW = r"today|tonight|right now|at the moment|just now|this (?:morning|afternoon|evening)|currently|now"
-_THIRD = r"(?:i|he|she|they|the user|user|[A-Z][\w'-]+)"
+_SUBJECT = r"(?:i|he|she|they|the user|user|[A-Z][\w'-]+)"
 
 
 def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
@@ -115,7 +115,7 @@ def _table() -> tuple[tuple[ReasonCode, str, str, str], ...]:
             "mood",
             "it holds for a moment",
             (
-                rf"\A\W*{_THIRD}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? "
+                rf"\A\W*{_SUBJECT}(?:'m|'s| am| is| are| feels?| seems?| looks?| was| were| felt| got)? "
                 rf"(?:\w+ ){{0,2}}(?:{_FEELING})(?: (?:{_NOW}))?\W*\Z"
             ),
         ),

@@ -62,7 +62,7 @@ def plan_import(s: EntrySituation) -> EntryVerdict:
     if s.problem is not None:
         return EntryVerdict("conflict", s.problem)
     if s.twin is not None:
-        return _of_twin(s.twin)
+        return _plan_twin(s.twin)
     if s.is_id_forgotten or s.are_words_forgotten:
         return EntryVerdict("tombstone")
     if s.duplicate is not None:
@@ -74,7 +74,8 @@ def plan_import(s: EntrySituation) -> EntryVerdict:
     return EntryVerdict("import")
 
 
-def _of_twin(twin: Twin) -> EntryVerdict:
+def _plan_twin(twin: Twin) -> EntryVerdict:
+    """Return the decision on an entry whose id this home has."""
     if twin.is_forgotten:
         return EntryVerdict("tombstone")
     if not twin.is_same_thing:

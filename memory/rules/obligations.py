@@ -47,15 +47,8 @@ def _begins(key: str) -> str:
 
 
 def _lasting() -> str:
-    anywhere = either("obligations", "lasting_anywhere")
-    return "|".join(
-        [
-            whole("obligations", "lasting"),
-            anywhere,
-            *(whole("obligations", key) for key in ("rule", "for_each")),
-            _begins("all"),
-        ]
-    )
+    words = (whole("obligations", key) for key in ("lasting", "rule", "for_each"))
+    return "|".join([*words, either("obligations", "lasting_anywhere"), _begins("all")])
 
 
 def _of_models() -> str:
@@ -88,15 +81,15 @@ def _orders() -> re.Pattern[str]:
     return re.compile(rf"{opening}(?:{orders})(?!\w)|\A\W*(?:{unspaced})", re.IGNORECASE)
 
 
-_NOUN: Final = compile_late(
+_SUBJECT: Final = compile_late(
     lambda: rf"\A\W*(?:\w+)(?:\s+\w+){{0,6}}?\s+(?:{either('obligations', 'tells_of')})\b", re.IGNORECASE
 )
-"""A sentence whose first word looks like an order's verb and is its subject: "Test runs take an hour"."""
-_JOINS: Final = compile_late(r"[\W_]+")
+"""Begins a sentence whose first words look like an order and are its subject: "Test runs take an hour"."""
+_BETWEEN_WORDS: Final = compile_late(r"[\W_]+")
 
 
 def _clauses(text: str) -> Iterator[str]:
-    """Yield each sentence of a text, then each of its clauses but the first, with which it begins."""
+    """Yield each sentence of a text, then its clauses but the first, whose beginning is that of the sentence."""
     for start, end in sentences(text):
         sentence = text[start:end]
         yield sentence
@@ -105,11 +98,14 @@ def _clauses(text: str) -> Iterator[str]:
 
 def find_ask_of_name(name: str) -> Ask | None:
     """Return the way in which a key or a tag asks something of its reader, however its words are joined, or None."""
-    return find_ask(name, "custom") or find_ask(_JOINS.sub(" ", name), "custom")
+    return find_ask(name, "custom") or find_ask(_BETWEEN_WORDS.sub(" ", name), "custom")
 
 
 def find_ask(text: str, category: str) -> Ask | None:
-    """Return the way in which a note's text asks something of its reader, or None."""
+    """Return the way in which a note's text asks something of its reader, or None.
+
+    Every text of a category that a model obeys does.
+    """
     seen = UNSEEN.sub("", text).replace("’", "'")
     if category in OBEYED or OBLIGES.search(seen):
         return STATED
@@ -118,7 +114,7 @@ def find_ask(text: str, category: str) -> Ask | None:
     for ask, asks in _rows():
         if asks.search(seen):
             return ask
-    if any(_orders().match(clause) and not _NOUN.match(clause) for clause in _clauses(seen)):
+    if any(_orders().match(clause) and not _SUBJECT.match(clause) for clause in _clauses(seen)):
         return ORDER
     said = detect(seen)
     if said.remember or said.forget or said.no_save or said.no_recall:

@@ -51,7 +51,7 @@ class _Place(NamedTuple):
     before: Sequence[str]
     after: Sequence[str]
     is_one_slot: bool
-    """Both words are values of one key, which has one value at a time."""
+    """The old and the new words are values of one key, which has one value at a time."""
 
 
 class _Detail(Struct, frozen=True):
@@ -90,6 +90,7 @@ _DAY_NEAR = 3
 """The most words from a day to its year, both included: `6 de mayo`."""
 _TIMED: Final = compile_late(_clock, re.IGNORECASE)
 _PARTIAL: Final = compile_late(r"(?:(\d{4})|-)?-?(?:(\d\d)(?:-(\d\d))?)?")
+"""An ISO date, of which the year, or the day, or month and day may be missing."""
 
 
 @cache
@@ -97,7 +98,7 @@ def _words(key: str) -> frozenset[str]:
     return frozenset(list_words("precision", key))
 
 
-def find_added_detail(old: str, new: str, *, is_one_slot: bool = False) -> str | None:
+def find_added_detail(old: str, new: str, *, is_one_slot: bool) -> str | None:
     """Return the detail that the new words add to the old ones; None where they add none, or differ otherwise.
 
     `is_one_slot`: both are values of one key, which has one value at a time.
@@ -148,12 +149,11 @@ def _is_closed(said: Sequence[str], text: str) -> bool:
 
 def _fuller_date(old: str, new: str) -> str | None:
     """Return the new one of two ISO dates, where it has all parts of the old one and more: `--05-06`, `1990-05-06`."""
-    parts = [_PARTIAL.fullmatch(text.strip()) for text in (old, new)]
-    if not parts[0] or not parts[1] or not any(parts[0].groups()):
+    known, said = (_PARTIAL.fullmatch(text.strip()) for text in (old, new))
+    if known is None or said is None or not any(known.groups()):
         return None
-    pairs = list(zip(parts[0].groups(), parts[1].groups(), strict=True))
-    is_fuller = all(ours is None or ours == theirs for ours, theirs in pairs) and pairs != [(b, b) for _, b in pairs]
-    return new.strip() if is_fuller else None
+    has_all = all(part in {None, now} for part, now in zip(known.groups(), said.groups(), strict=True))
+    return new.strip() if has_all and known.groups() != said.groups() else None
 
 
 _HAS_DETAIL: Final = compile_late(lambda: rf"\d|(?i:{_any('called')}|\b{_any('street')}\b)")
@@ -165,15 +165,13 @@ def may_add_detail(new: str) -> bool:
 
 
 def detail_of(old: str, old_value: Any, content: str, value: Any, *, is_one_slot: bool) -> str | None:
-    """Return the detail that a proposal adds to a record, to its value where both have one, else to its words.
+    """Return the detail that a proposal adds to a record; None where it adds none, or differs otherwise.
 
-    None where it adds none, or differs otherwise. `is_one_slot`: both are of one key, which has one value at a time.
+    It is added to the words of a record without a value or with the same one; else to its value, where that is text.
+    `is_one_slot`: both are of one key, which has one value at a time.
     """
-    if old_value is None or value is None:
-        added = find_added_detail(old, content, is_one_slot=is_one_slot)
-        return added if old_value is None or (added is not None and value is not None) else None
-    if old_value == value:
+    if old_value is None or old_value == value:
         return find_added_detail(old, content, is_one_slot=is_one_slot)
-    if not (is_one_slot and isinstance(old_value, str) and isinstance(value, str)):
-        return None
-    return find_added_detail(old_value, value, is_one_slot=True)
+    if is_one_slot and isinstance(old_value, str) and isinstance(value, str):
+        return find_added_detail(old_value, value, is_one_slot=True)
+    return None

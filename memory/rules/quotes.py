@@ -45,7 +45,7 @@ MIN_TERMS: Final = 4
 MIN_UNSPACED_CHARS: Final = 8
 """The fewest characters of such a quote in a script without blanks."""
 MIN_PART: Final = 2
-"""A quote of so many terms points to the sentence that it is a part of, and that is kept as it was said."""
+"""The fewest terms of a quote that points to its sentence, which is then kept as it was said."""
 MIN_WORDS: Final = 3
 """The fewest words of a quote about the user that only begins a clause."""
 MAX_SENTENCES: Final = 4
@@ -130,7 +130,7 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim 
     """Return the supported part of a claim by itself, or the reason why there is none."""
     sentence = find_sentence(claim.quote, text)
     if sentence is None:
-        return _nearest(claim, text, lexicon)
+        return _find_copied_sentence(claim, text, lexicon)
     if not (_is_statement(claim.quote, sentence, lexicon) or detect(sentence).remember):
         is_told = len(lexicon.index_terms(claim.quote)) >= MIN_PART and _is_statement(sentence, sentence, lexicon)
         return (
@@ -156,7 +156,7 @@ def _judge_support(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim 
 
 
 def find_support_of_wish(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | None:
-    """Return the part of a wish that the user's message supports; None where there is none.
+    """Return the part that the user's message supports of a claim which it asks to keep; None where there is none.
 
     It is the claim where that says the same as the message, else the user's sentence as it was said.
     """
@@ -197,7 +197,7 @@ def near_sentence(quote: str, text: str) -> str | None:
 
 
 def as_said_category(category: Category, supported: SupportedClaim) -> Category:
-    """Return the category of the words that are kept for a wish.
+    """Return the category of the words that are kept of a claim.
 
     It is the proposed one, or `custom` where a model would obey that and the user's sentence orders nothing.
     """
@@ -207,7 +207,7 @@ def as_said_category(category: Category, supported: SupportedClaim) -> Category:
     return category if stated & OBEYED or OBLIGES.search(supported.sentence) else "custom"
 
 
-def _nearest(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | ReasonCode:
+def _find_copied_sentence(claim: Claim, text: str, lexicon: Lexicon) -> SupportedClaim | ReasonCode:
     """Return the sentence that a quote copies with small differences, or the reason why it supports nothing."""
     if fold_quote(claim.quote) in fold_quote(text):
         return "not_own_words"
@@ -224,9 +224,12 @@ def _pick_sentence(claim: Claim, sentence: str, lexicon: Lexicon) -> SupportedCl
 
 def _asks_after(quote: str, sentence: str) -> bool:
     """Return whether a sentence goes on to ask after the clause that was quoted, and does not ask to keep it."""
-    ends = tuple("?？")
-    is_question = sentence.rstrip("\"”»') ").endswith(ends) and not quote.rstrip("\"”»') ").endswith(ends)
-    return is_question and not detect(sentence).remember
+    return _is_question(sentence) and not _is_question(quote) and not detect(sentence).remember
+
+
+def _is_question(text: str) -> bool:
+    """Return whether a text ends with a question mark, perhaps within quotation marks or parentheses."""
+    return text.rstrip("\"”»') ").endswith(("?", "？"))
 
 
 def _as_said(claim: Claim, sentence: str, lexicon: Lexicon) -> SupportedClaim:
@@ -263,7 +266,7 @@ def _with_antecedent(sentence: str, text: str) -> str:
     return sentence
 
 
-def _states(question: str, quote: str = "") -> bool:
+def _states(question: str, quote: str) -> bool:
     """Return whether a question states something, too: "I live in Graz, any tips?".
 
     A clause about the user does, and a quote that ends before a clause begins to ask: "The course moved to Friday,
@@ -290,8 +293,7 @@ def _is_statement(quote: str, sentence: str, lexicon: Lexicon) -> bool:
     """Return whether the quote is long enough, and its sentence is no mere question."""
     wanted = fold_quote(quote)
     said = next((part for part in _STOP.split(sentence) if wanted in fold_quote(part)), sentence)
-    is_question = said.rstrip("\"”»') ").endswith(("?", "？"))
-    return _is_long(quote, sentence, lexicon) and (not is_question or _states(said, quote))
+    return _is_long(quote, sentence, lexicon) and (not _is_question(said) or _states(said, quote))
 
 
 def _is_long(quote: str, sentence: str, lexicon: Lexicon) -> bool:

@@ -87,8 +87,6 @@ def default_of(
     hinted = HINTED[hint]
     if hinted is not None and hinted in by_kind:
         return by_kind[hinted], True
-    natural = ("workspace", "user") if CATEGORIES[category].default_scope == "workspace" else ("user", "workspace")
-    if hinted is not None:
-        natural = ("workspace", "user")
-    place = next((by_kind[kind] for kind in natural if kind in by_kind), None)
-    return place, hinted is None
+    is_nearest_first = hinted is not None or CATEGORIES[category].default_scope == "workspace"
+    kinds = ("workspace", "user") if is_nearest_first else ("user", "workspace")
+    return next((by_kind[kind] for kind in kinds if kind in by_kind), None), hinted is None

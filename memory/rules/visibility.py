@@ -49,7 +49,7 @@ ALL: frozenset[Status] = frozenset({*KEPT, "deleted"})
 
 
 def effective_status(status: Status, expires_at: int | None, now: int) -> Status:
-    """Return the status at a moment: a record expires at its time, whether or not a sweep has come by."""
+    """Return the status at a moment: a record expires at its time, whether or not a sweep has stored that."""
     return "expired" if status == "active" and expires_at is not None and expires_at <= now else status
 
 

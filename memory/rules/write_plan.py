@@ -1,7 +1,7 @@
 """Plans a write, given a proposal and the rows that it meets.
 
 Rule 1: pure; `memory/write/` gathers, this decides, `memory/rows/` applies.
-Rule 2: the gates come first, in the order of `_gates`; a proposal that passes them is compared, then weighed.
+Rule 2: the gates come first, in the order of `_find_failed_gate`; a proposal that passes all is compared, then weighed.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from memory.rules.admission import AdmissionScore, Proposal, assess
 from memory.rules.hygiene import Junk
 from memory.rules.obligations import Ask
 from memory.rules.sensitivity import CREDENTIAL_FOUND, LABEL_ADVICE, NUMBER_KINDS
-from protocol.memory.values import Action, Decision, Factor, ReasonCode, Relation
+from protocol.memory.values import Action, Bucket, Decision, Factor, ReasonCode, Relation
 from protocol.record import SourceKind
 
 Origin = Literal["user", "assistant", "tool", "system", "summary", "none"]
@@ -32,6 +32,7 @@ ORIGINS: dict[SourceKind, Origin] = {
     "file": "tool",
     "system": "system",
 }
+"""The origin of each kind of source, which says whose word it is. An import was the user's word elsewhere."""
 
 ORIGIN_REASONS: dict[Origin, ReasonCode] = {
     "assistant": "assistant_inference",
@@ -40,6 +41,13 @@ ORIGIN_REASONS: dict[Origin, ReasonCode] = {
     "summary": "generated_summary",
     "none": "missing_evidence",
 }
+"""The reason to refuse a fact of each origin but the user."""
+_UNKEPT_REASONS: dict[Bucket, ReasonCode] = {
+    "high": "proactive_writes_disabled",
+    "middle": "review_disabled_middle_confidence",
+    "low": "low_score",
+}
+"""The reason why a novel fact of each bucket, for which nobody asked, is neither believed nor waits."""
 
 
 class KnownRecord(Struct, frozen=True):
@@ -54,7 +62,7 @@ class KnownRecord(Struct, frozen=True):
 
 
 class Refined(Struct, frozen=True):
-    """An active record whose words the proposal repeats, with a detail more."""
+    """An active record whose words the proposal repeats, with one more detail."""
 
     memory_id: str
     detail: str
@@ -85,7 +93,7 @@ class ProposalSituation(Struct, frozen=True):
     has_scope: bool
     """An active scope fits it."""
     quote_failed: bool
-    """It has quotes of messages, and none of them stands there."""
+    """It quotes messages, and none of its quotes stands in them."""
     owner: Literal["user", "task", "system"]
     """The owner of the thread in which it was said."""
     duplicate: KnownRecord | None
@@ -132,12 +140,11 @@ class WritePlan(NamedTuple):
     """The record that it is merged into was an agent's note, and is the user's from now on."""
 
 
-def _gates(s: ProposalSituation) -> tuple[ReasonCode, list[Factor]] | None:
+def _find_failed_gate(s: ProposalSituation) -> tuple[ReasonCode, list[Factor]] | None:
     """Return the reason and the factors of the first gate that the proposal does not pass; None if it passes all."""
-    secrets = secret_factors(s.secret_kinds)
     gates: list[tuple[bool, ReasonCode, list[Factor]]] = [
         (s.is_own_block, "own_context_block", [_fact("own_block", "it is text that the gateway itself injected")]),
-        (bool(s.secret_kinds), "secret_detected", secrets),
+        (bool(s.secret_kinds), "secret_detected", secret_factors(s.secret_kinds)),
         (s.intent_forbids, "no_memory_requested", []),
         (s.write_forbidden is not None, s.write_forbidden or "memory_write_disabled", []),
         (s.is_forgotten, "source_forgotten", [_fact("forgotten", "what it came from was forgotten since")]),
@@ -167,12 +174,13 @@ def secret_factors(kinds: Sequence[str]) -> list[Factor]:
 
 
 def _fact(name: str, why: str) -> Factor:
+    """Return a factor that decides by itself, without a weight in the score."""
     return Factor(name=name, value=True, weight=0.0, contribution=0.0, why=why)
 
 
 def plan_write(s: ProposalSituation) -> WritePlan:
     """Return the plan for a proposal."""
-    plan = _fate(s)
+    plan = _choose_plan(s)
     if not s.is_approval:
         return plan
     decision = plan.decision
@@ -180,20 +188,20 @@ def plan_write(s: ProposalSituation) -> WritePlan:
     return plan._replace(decision=msgspec.structs.replace(decision, factors=factors))
 
 
-def _fate(s: ProposalSituation) -> WritePlan:
+def _choose_plan(s: ProposalSituation) -> WritePlan:
     """Return the plan of the first case that holds: a gate, a note, a merge, a supersession, a detail, a contradiction.
 
     In no other case the proposal is novel.
     """
     contradicts = s.same_key is not None and s.duplicate is None and s.refined is None
     verdict = assess(s.proposal._replace(contradicts=contradicts and not s.is_explicit))
-    stopped = _gates(s)
+    stopped = _find_failed_gate(s)
     if stopped is not None:
-        reason, extra = stopped
+        reason, extra = stopped  # but for how long it holds, the score says nothing of what a gate stops
         action: Action = "suppress" if reason == "suppressed_by_rejection" else "reject"
         relation: Relation = "suppressed_by_rejection" if action == "suppress" else "novel"
         bucket = verdict.bucket if reason in {"transient", "session_only"} else "low"
-        score = verdict.score if bucket == verdict.bucket else min(verdict.score, 0.0)
+        score = verdict.score if bucket == verdict.bucket else 0.0
         return WritePlan(
             action, relation, _build_decision(verdict._replace(score=score, bucket=bucket), action, reason, extra)
         )
@@ -208,10 +216,10 @@ def _fate(s: ProposalSituation) -> WritePlan:
         decision = _build_decision(verdict, "supersede", reason)
         return WritePlan("supersede", "contradiction", decision, supersede=replaced, promote=promote)
     if s.refined is not None:
-        return _more_precise(s, s.refined, verdict)
+        return _plan_detail(s, s.refined, verdict)
     if contradicts and s.same_key is not None:
-        return _contradiction(s, s.same_key, verdict)
-    return _novel(s, verdict)
+        return _plan_contradiction(s, s.same_key, verdict)
+    return _plan_novel(s, verdict)
 
 
 def _build_decision(
@@ -255,12 +263,12 @@ def _plan_merge(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScor
     return plan._replace(adopts=known.is_note)
 
 
-def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore) -> WritePlan:
+def _plan_detail(s: ProposalSituation, known: Refined, verdict: AdmissionScore) -> WritePlan:
     """Plan to replace a believed record by the same words with a detail.
 
     The record gives way without a contest, where the new words are believed at all.
     """
-    plan = _novel(s, verdict)
+    plan = _plan_novel(s, verdict)
     if plan.action != "activate":
         return plan if plan.relation == "duplicate" else plan._replace(relation="compatible_update")
     why = "it says all of what was known, and adds this"
@@ -269,7 +277,7 @@ def _more_precise(s: ProposalSituation, known: Refined, verdict: AdmissionScore)
     return plan._replace(action="supersede", relation="compatible_update", decision=decision, supersede=known.memory_id)
 
 
-def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
+def _plan_contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionScore) -> WritePlan:
     """Plan for a proposal against which another value is believed.
 
     Nothing is overwritten silently: it waits as a candidate, and a second statement of the user resolves it.
@@ -288,33 +296,20 @@ def _contradiction(s: ProposalSituation, known: KnownRecord, verdict: AdmissionS
     return WritePlan("candidate", "contradiction", decision, contest=known.memory_id, remember_turn=True)
 
 
-def _novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+def _plan_novel(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
     """Plan for a proposal that meets no record: by the user's wish or its score a record, a candidate, or nothing."""
-    relation: Relation = "novel"
-    promote = s.pending.candidate_id if s.pending else None
     if s.wants_candidate and (s.is_explicit or verdict.bucket != "low"):
-        return _candidate(s, verdict)
-    if s.is_explicit:
-        return WritePlan("activate", relation, _build_decision(verdict, "activate", "active_created"), promote=promote)
-    if verdict.bucket == "high" and s.proactive_enabled:
-        return WritePlan("activate", relation, _build_decision(verdict, "activate", "active_created"), promote=promote)
-    if verdict.bucket == "high":
-        return WritePlan(
-            "reject", relation, _build_decision(verdict, "reject", "proactive_writes_disabled"), remember_turn=True
-        )
+        return _plan_candidate(s, verdict)
+    if s.is_explicit or (verdict.bucket == "high" and s.proactive_enabled):
+        decision = _build_decision(verdict, "activate", "active_created")
+        return WritePlan("activate", "novel", decision, promote=s.pending.candidate_id if s.pending else None)
     if verdict.bucket == "middle" and s.review_enabled:
-        return _candidate(s, verdict)
-    if verdict.bucket == "middle":
-        return WritePlan(
-            "reject",
-            relation,
-            _build_decision(verdict, "reject", "review_disabled_middle_confidence"),
-            remember_turn=True,
-        )
-    return WritePlan("reject", relation, _build_decision(verdict, "reject", "low_score"), remember_turn=True)
+        return _plan_candidate(s, verdict)
+    decision = _build_decision(verdict, "reject", _UNKEPT_REASONS[verdict.bucket])
+    return WritePlan("reject", "novel", decision, remember_turn=True)
 
 
-def _candidate(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
+def _plan_candidate(s: ProposalSituation, verdict: AdmissionScore) -> WritePlan:
     """Plan to let a proposal wait: as a new candidate, or as evidence of the one that says the same."""
     if s.pending is not None:
         decision = _build_decision(verdict, "candidate", "duplicate_candidate")

@@ -12,9 +12,9 @@ from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
 from memory.rows.evidence import take_evidence
 from memory.rows.notices import Notice, build_changed_notice, note_change
-from memory.rows.record_columns import ADOPTED, to_columns
+from memory.rows.record_columns import ADOPTED, Stored, to_columns
 from memory.rows.records import adopt_record, find_notes, set_status
-from memory.rows.store import Change, Stored, add_event, add_text, get_record, scope_id_of
+from memory.rows.store import Change, add_event, add_text, get_record, scope_id_of
 from memory.rules.identity import FactIdentity, text_hash_of
 from memory.rules.notes import is_note
 from protocol.base import Scope

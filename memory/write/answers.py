@@ -20,8 +20,6 @@ from protocol.record import Record
 from protocol.seams.ports import Tx
 from protocol.settings import Aging
 
-RELATED_CHARS = 300  # enough to recognise a fact; two dozen of them must fit into an extractor's request
-
 
 def require_record(outcome: Outcome) -> Record:
     """Return the record of a write that had to succeed.
@@ -34,10 +32,11 @@ def require_record(outcome: Outcome) -> Record:
         return record
     if decision.action in {"activate", "merge", "supersede"}:
         raise Refused("conflict", "That memory was forgotten since.")
-    raise _build_refusal(decision)
+    raise _refuse(decision)
 
 
-def _build_refusal(decision: Decision) -> Refused:
+def _refuse(decision: Decision) -> Refused:
+    """Return the `write_refused` error of a decision, with advice where a number was refused."""
     message = f"The memory was not saved: {decision.reason_code.replace('_', ' ')}."
     if any(factor.name in NUMBER_KINDS for factor in decision.factors):
         message += f" {LABEL_ADVICE}"
@@ -47,11 +46,11 @@ def _build_refusal(decision: Decision) -> Refused:
 def refusal(reason_code: ReasonCode, factors: Sequence[Factor] = ()) -> Refused:
     """Return the `write_refused` error of a write that is stopped before it becomes a proposal."""
     decision = Decision(action="reject", score=0.0, bucket="low", reason_code=reason_code, factors=list(factors))
-    return _build_refusal(decision)
+    return _refuse(decision)
 
 
 def build_remember_result(outcome: Outcome) -> RememberResult:
-    """Return the answer to an explicit wish. Raises as `require_record` does."""
+    """Return the answer to a `memory/remember`. Raises as `require_record` does."""
     result = outcome.result
     return RememberResult(
         record=require_record(outcome),
@@ -63,9 +62,10 @@ def build_remember_result(outcome: Outcome) -> RememberResult:
 
 
 _NOTE_STATUS: Mapping[Action, NoteStatus] = {"activate": "noted", "supersede": "noted", "merge": "duplicate"}
+"""The status of a note by the action of its decision; by every other action it is rejected."""
 
 
-def note_answer(result: WriteResult) -> NoteResult:
+def build_note_result(result: WriteResult) -> NoteResult:
     """Return the answer to a note: its status, and the command by which a person confirms it."""
     status, record = _NOTE_STATUS.get(result.decision.action, "rejected"), result.record
     members = {name: getattr(result, name) for name in WriteResult.__struct_fields__}
@@ -115,8 +115,3 @@ def replay_answer(tx: Tx, answer: str, now: int, aging: Aging) -> Outcome:
         evidence_merged=kept["evidence_merged"],
     )
     return Outcome(result, kept["created"], [])
-
-
-def manifest_entry(name: str, identifier: str, category: str, key: str, content: str) -> dict[str, Any]:
-    """Return the entry of a known memory in the extractor's request; `name` is that of its id."""
-    return {name: identifier, "category": category, "key": key, "content": content[:RELATED_CHARS]}

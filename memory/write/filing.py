@@ -12,8 +12,9 @@ import msgspec
 from memory.ports import Collaborators
 from memory.proposals.proposal import Proposed
 from memory.rows.notices import Notice, expire
+from memory.rows.record_columns import Stored
 from memory.rows.records import set_status
-from memory.rows.store import Stored, active_by_path
+from memory.rows.store import active_by_path
 from memory.rules.notes import find_note_author, is_note
 from memory.rules.paths import require_path
 from memory.rules.visibility import status_at

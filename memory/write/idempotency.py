@@ -11,7 +11,7 @@ from typing import Any
 from memory.ports import Collaborators
 from memory.rows.answers import KeptAnswer, find_answer, keep_answer
 from memory.rows.notices import Notice
-from memory.rows.store import to_column
+from memory.rows.record_columns import to_column
 from memory.write.answers import answer_of, replay_answer
 from memory.write.writing import Outcome
 from protocol.base import DAY_MS

@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from memory.rows.store import Stored, StoredCandidate
+from memory.rows.record_columns import Stored
+from memory.rows.store import StoredCandidate
 from memory.rules.notes import is_note
 from memory.rules.write_plan import KnownCandidate, KnownRecord, Refined
 
@@ -19,9 +20,9 @@ class MetRows(Struct, frozen=True):
     superseded: Stored | None
     """The record that it names to supersede."""
     restated: Stored | None
-    """The record that it says the same as in other words."""
+    """The record that says the same in other words."""
     refined: Refined | None
-    """The record that it adds a detail to."""
+    """The record to which it adds a detail."""
     turns: set[str]
     """The turns in which the same was said before."""
     is_suppressed: bool
@@ -30,11 +31,13 @@ class MetRows(Struct, frozen=True):
 
 def to_known_record(found: Stored | None, *, is_restated: bool = False) -> KnownRecord | None:
     """Return the facts of a record, or None for none; `is_restated`: it says the same in other words."""
-    record = found.record if found is not None else None
-    return KnownRecord(record.memory_id, record.contested, is_restated, is_note(record)) if record is not None else None
+    if found is None:
+        return None
+    return KnownRecord(found.record.memory_id, found.record.contested, is_restated, is_note(found.record))
 
 
 def to_known_candidate(found: StoredCandidate | None) -> KnownCandidate | None:
     """Return the facts of a candidate, or None for none."""
-    one = found.candidate if found is not None else None
-    return KnownCandidate(one.candidate_id, one.contested_memory_id) if one is not None else None
+    if found is None:
+        return None
+    return KnownCandidate(found.candidate.candidate_id, found.candidate.contested_memory_id)

@@ -11,9 +11,9 @@ import msgspec
 
 from memory.proposals.proposal import Proposed
 from memory.read.shared_words import find_sharing
+from memory.rows.record_columns import Stored
 from memory.rows.records import records_by_row
 from memory.rows.search import ComparableRecord, ScopedCategory
-from memory.rows.store import Stored
 from memory.rules.identity import FactIdentity, base_of
 from memory.rules.precision import detail_of, may_add_detail
 from memory.rules.visibility import status_at

@@ -14,9 +14,9 @@ from msgspec import UNSET
 from memory.ports import Collaborators
 from memory.proposals.proposal_sources import correction
 from memory.rows.notices import Notice, build_changed_notice, expire, note_change
-from memory.rows.record_columns import CLEANED, UPDATABLE, to_columns
+from memory.rows.record_columns import CLEANED, UPDATABLE, Stored, to_column, to_columns
 from memory.rows.records import find_same, update_record
-from memory.rows.store import Change, Stored, add_event, add_text, get_record, to_column
+from memory.rows.store import Change, add_event, add_text, get_record
 from memory.rows.withheld import find_kept
 from memory.rules.identity import FactIdentity, identity_with
 from memory.rules.sensitivity import clean_value, judge

@@ -25,7 +25,7 @@ from memory.proposals.proposal import (
     junk_of,
     keep_evidence,
 )
-from memory.proposals.same_matter import without_foreign_key
+from memory.proposals.same_matter import without_unrelated_key
 from memory.read.vectors import RecordVectors
 from memory.rows.candidates import (
     ADMISSION,
@@ -39,10 +39,10 @@ from memory.rows.candidates import (
 from memory.rows.decisions import Decided, add_decision
 from memory.rows.evidence import recount_evidence
 from memory.rows.notices import Notice, build_changed_notice, note_change
+from memory.rows.record_columns import Stored, to_column
 from memory.rows.records import file_record, set_contested, set_status
 from memory.rows.store import (
     Change,
-    Stored,
     StoredCandidate,
     active_by_key,
     active_duplicate,
@@ -58,7 +58,6 @@ from memory.rows.store import (
     note_turns,
     pending_candidate,
     scope_id_of,
-    to_column,
 )
 from memory.rules.admission import Proposal
 from memory.rules.identity import identify
@@ -153,11 +152,11 @@ class _Write:
         text = self._p.content
         return carries_own_block(text) or bool(self._means.echo_spans(self._tx, self._p.workspace_id or "", text))
 
-    def _of_others(self) -> ReasonCode | None:
-        """Return the reason against a claim whose words are not the user's own; None where they may be.
+    def _check_own_words(self) -> ReasonCode | None:
+        """Return the reason to refuse a claim whose words are not the user's own; None where they may be.
 
-        The turn's message is the text that the message before asked to work on, or its sentence repeats what a tool
-        or an import said.
+        They are not where the turn's message is the text that the message before asked to work on, or where the
+        sentence repeats what a tool or an import said.
         """
         p, turn_id = self._p, self._p.provenance.turn_id
         by = p.provenance.created_by.kind if p.provenance.created_by is not None else "user"
@@ -167,9 +166,9 @@ class _Write:
         if heard.was_announced:
             return "not_own_words"
         said = p.retold or p.content
-        if not repeats(said, heard.texts) or detect(said).remember:
-            return None  # it repeats nobody, or the user asks to keep it, whoever said it first
-        return "not_own_words"
+        if repeats(said, heard.texts) and not detect(said).remember:  # a wish to keep it counts, whoever said it first
+            return "not_own_words"
+        return None
 
     def _meet(self) -> MetRows:
         """Settle the proposal's key, and return the rows that it meets.
@@ -177,33 +176,38 @@ class _Write:
         Raises `CallerError` or `Refused("conflict")` for a record to supersede that it may not.
         """
         tx, scope_id = self._tx, self._scope_id
-        self._p, self._identity = without_foreign_key(tx, self._means, (self._scope, scope_id), self._p, self._identity)
+        self._p, self._identity = without_unrelated_key(
+            tx, self._means, (self._scope, scope_id), self._p, self._identity
+        )
         if self._p.alias is not None:
             named = active_by_key(tx, scope_id, self._identity._replace(key=self._p.alias, alias=None))
             if named is not None:  # the alias is a record's canonical key: the proposal is about that record
                 self._identity = self._identity._replace(key=self._p.alias, alias=named.alias, is_single=True)
         met = find_met(tx, scope_id, self._identity)
-        same_key = self._live(active_by_key(tx, scope_id, self._identity)) if met.key else None
+        same_key = self._drop_inactive(active_by_key(tx, scope_id, self._identity)) if met.key else None
         superseded = find_superseded(tx, self._p, self._scope, self._active)
         is_merge = superseded is not None and self._p.same_as is not None
-        duplicate = self._duplicate(same_key) if met.same or same_key is not None else None
+        duplicate = self._find_duplicate(same_key) if met.same or same_key is not None else None
         if is_merge:
             duplicate = None  # a person named the record that stays, whichever other one says the same
         elif duplicate is not None and superseded is not None and duplicate.row == superseded.row:
             superseded = None
         is_new = duplicate is None and superseded is None
-        meeting = Meeting(scope_id, same_key, self._identity.text_hash if met.same else None)
-        restated = find_restated(tx, self._means.lexicon, self._p, meeting) if is_new or is_merge else None
-        restated = self._live(restated)
+        restated = None
+        if is_new or is_merge:
+            meeting = Meeting(scope_id, same_key, self._identity.text_hash if met.same else None)
+            restated = self._drop_inactive(find_restated(tx, self._means.lexicon, self._p, meeting))
         is_placed = duplicate is not None or restated is not None
         if superseded is not None and not is_placed and same_key is not None and same_key.row != superseded.row:
             raise Refused("conflict", "The key belongs to another memory than the one to supersede.")
         pending = get_candidate(tx, self._p.approves) if self._p.approves is not None else None
-        pending = pending or (self._pending() if met.candidate else None)
-        known = same_key, self._gist, scope_id, self._now
-        refined = find_refined(tx, self._identity, self._p, *known) if is_new and restated is None else None
-        said_before = self._identity.text_hash, self._identity.fingerprint
-        turns = earlier_turns(tx, scope_id, *said_before) if met.repetition else set[str]()
+        pending = pending or (self._find_pending() if met.candidate else None)
+        refined = None
+        if is_new and restated is None:
+            refined = find_refined(tx, self._identity, self._p, same_key, self._gist, scope_id, self._now)
+        turns = set[str]()
+        if met.repetition:
+            turns = earlier_turns(tx, scope_id, self._identity.text_hash, self._identity.fingerprint)
         was_unwanted = (met.same or met.candidate or met.tombstone) and is_suppressed(tx, scope_id, self._identity)
         return MetRows(duplicate, same_key, pending, superseded, restated, refined, turns, was_unwanted)
 
@@ -232,9 +236,9 @@ class _Write:
             return False
         return is_suppressed(self._tx, self._scope_id, self._identity, said_at) or self._is_unwanted_beside(said_at)
 
-    def _duplicate(self, same_key: Stored | None) -> Stored | None:
+    def _find_duplicate(self, same_key: Stored | None) -> Stored | None:
         """Return the active record that says the same, and that the proposal may be merged into; else None."""
-        found = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
+        found = self._drop_inactive(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
         if found is not None and may_adopt(found, self._p, self._identity, same_key):
             return found
         if same_key is None or same_key.text_hash != self._identity.text_hash:
@@ -246,14 +250,14 @@ class _Write:
 
         A note changes no other row.
         """
-        said = self._live(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
+        said = self._drop_inactive(active_duplicate(self._tx, self._scope_id, self._identity, self._value))
         is_unwanted = is_suppressed(self._tx, self._scope_id, self._identity)
         superseded = find_superseded(self._tx, self._p, self._scope, self._active)
         if said is not None and superseded is not None and said.row == superseded.row:
             superseded = None
         return MetRows(said, None, None, superseded, None, None, set[str](), is_unwanted)
 
-    def _live(self, found: Stored | None) -> Stored | None:
+    def _drop_inactive(self, found: Stored | None) -> Stored | None:
         """Return a record if it is active at this moment, else None."""
         alive, notices = still_active(self._tx, self._means, found)
         self._notices += notices
@@ -288,7 +292,7 @@ class _Write:
             secret_kinds=self._findings.secret_kinds,
             is_regulated=self._findings.is_regulated or "regulated" in {p.semantic.sensitivity, p.declared},
             intent_forbids=p.semantic.intent in {"explicit_no_memory", "explicit_forget"},
-            write_forbidden=p.forbidden or self._of_others(),
+            write_forbidden=p.forbidden or self._check_own_words(),
             has_scope=has_scope,
             quote_failed=checked.has_failed_quote,
             owner=checked.owner,
@@ -326,7 +330,7 @@ class _Write:
                 self._supersede(replaced, plan.merge_into, plan.decision)
             record = self._merge(plan, checked)
         elif plan.action == "candidate":
-            candidate = self._propose(plan, checked)
+            candidate = self._store_candidate(plan, checked)
         if replaced is not None:  # after the candidate that replaces it has become a record
             settle_doubts(self._tx, replaced.record.memory_id, self._now)
         if plan.remember_turn:
@@ -355,8 +359,7 @@ class _Write:
         tx, memory_id = self._tx, self._means.ids.new("mem")
         if replaced is not None:
             self._supersede(replaced, memory_id, plan.decision)
-        path = replaced.record.path if replaced is not None else None
-        stored = add_record(tx, self._scope, self._columns(memory_id, checked, replaced, path))
+        stored = add_record(tx, self._scope, self._build_columns(memory_id, checked, replaced))
         keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=True)
         if self._meets_candidate:
             stored = self._take_over(plan.promote, memory_id)
@@ -376,13 +379,14 @@ class _Write:
         """
         if promoted is not None:
             self._end(promoted, End("approve", self._decider(), memory_id=memory_id))
-        while (equal := self._pending()) is not None:
+        while (equal := self._find_pending()) is not None:
             self._end(equal.candidate.candidate_id, End("merge", merged_into=memory_id))
         recount_evidence(self._tx, memory_id, self._now)
         return self._get_stored(memory_id)
 
-    def _columns(self, memory_id: str, checked: Checked, replaced: Stored | None, path: str | None) -> dict[str, Any]:
-        supersedes = replaced.record.memory_id if replaced else None
+    def _build_columns(self, memory_id: str, checked: Checked, replaced: Stored | None) -> dict[str, Any]:
+        """Return the fields and columns of the proposal's record, which has the path of the one that it replaces."""
+        supersedes, path = (replaced.record.memory_id, replaced.record.path) if replaced else (None, None)
         place = RecordPlacement(memory_id, self._scope_id, supersedes, self._now, path)
         return columns_of(self._p, self._identity, checked, place, is_regulated=self._findings.is_regulated)
 
@@ -402,7 +406,7 @@ class _Write:
         keep_evidence(tx, checked, self._now, memory_id=memory_id, is_new=plan.adopts)
         if plan.adopts:
             change = Change("confirmed", actor_of(self._p), plan.decision.reason_code, "active", "active")
-            columns = self._columns(memory_id, checked, None, None) | {"path": before.path or self._p.path}
+            columns = self._build_columns(memory_id, checked, None) | {"path": before.path or self._p.path}
             adopt(tx, memory_id, columns, change, self._now, self._means.lexicon)
         elif self._p.path is not None and before.path is None:
             file_record(tx, memory_id, self._p.path, self._now)
@@ -416,12 +420,14 @@ class _Write:
         if record.evidence_count > before.evidence_count:
             add_event(tx, memory_id, self._now, Change("evidence_added", actor_of(self._p), plan.decision.reason_code))
             self._notices.append(build_changed_notice(record, "updated", plan.decision.reason_code, self._p.provenance))
-        return self._get_stored(memory_id).record
+        return record
 
     def _decider(self) -> str:
+        """Return the decider of the candidates that end by this write."""
         return "user" if self._p.approves is not None else ADMISSION
 
-    def _pending(self) -> StoredCandidate | None:
+    def _find_pending(self) -> StoredCandidate | None:
+        """Return the waiting candidate that says the same, or None."""
         return pending_candidate(self._tx, self._scope_id, self._identity, self._value)
 
     def _end(self, candidate_id: str, end: End) -> None:
@@ -431,7 +437,7 @@ class _Write:
         contested = found.candidate.contested_memory_id if found is not None else None
         self._notices += lift_doubt(self._tx, contested, actor_of(self._p), self._now)
 
-    def _propose(self, plan: WritePlan, checked: Checked) -> Candidate:
+    def _store_candidate(self, plan: WritePlan, checked: Checked) -> Candidate:
         """Store a candidate, or add the evidence to the waiting one; return it."""
         tx, decision = self._tx, plan.decision
         candidate_id = plan.merge_into or self._means.ids.new("cand")
@@ -480,6 +486,7 @@ class _Write:
         add_decision(self._tx, Decided(self._scope_id, memory_id, candidate_id, *place), decision, self._now)
 
     def _get_stored(self, memory_id: str) -> Stored:
+        """Return a record of this transaction. Raises `Defect` where it is gone."""
         stored = get_record(self._tx, memory_id)
         if stored is None:
             raise Defect

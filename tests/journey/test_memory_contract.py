@@ -5,6 +5,8 @@ import pytest
 from spawned import Den, every, journey, refusal, remember, take_turn
 from timed_den import START, TimedDen
 
+from memory.read.explain import MAX_DECISIONS
+
 USER = {"kind": "user", "key": "default"}
 HERE = {"kind": "workspace", "key": "ws_here"}
 
@@ -261,6 +263,17 @@ async def test_an_explanation_says_what_became_of_a_record(tmp_path):
         await forget(client, new)
         told = await client.request("memory/explain", {"target": {"kind": "memory", "id": new}})
         assert "forgotten since" in told["summary"]
+
+
+@journey
+async def test_a_record_that_was_said_often_is_explained_by_the_decision_that_made_it(tmp_path):
+    async with Den(tmp_path).client() as client:
+        hat = await remember(client, "The hat is green.")
+        for _ in range(MAX_DECISIONS + 1):
+            assert await remember(client, "The hat is green.") == hat
+        told = await client.request("memory/explain", {"target": {"kind": "memory", "id": hat}})
+        assert (told["outcome"], told["decision"]["action"]) == ("saved", "merge")
+        assert len(told["decisions"]) == MAX_DECISIONS
 
 
 @journey

@@ -200,10 +200,8 @@ class DictionaryMemory:
         *,
         run_id: str,
         user_items: Mapping[str, str],
-        policy_allows: bool,
         is_by_rule: bool = False,
     ) -> list[WriteResult]:
-        assert policy_allows
         self.by_rules = is_by_rule
         self.asked.append(("propose", list(facts)))
         results: list[WriteResult] = []
@@ -217,10 +215,10 @@ class DictionaryMemory:
         self.proposals[run_id] = {"facts": len(facts), "activated": len(facts)}
         return results
 
-    async def proposal_of(self, run_id: str) -> dict[str, Any] | None:
+    async def find_earlier_counts(self, run_id: str) -> dict[str, Any] | None:
         return self.proposals.get(run_id)
 
-    async def find_related(self, turn: TurnContext, text: str, limit: int = 24) -> list[dict[str, Any]]:
+    async def find_related(self, turn: TurnContext, text: str, limit: int) -> list[dict[str, Any]]:
         return [
             {"memory_id": r.memory_id, "category": r.category, "key": r.key, "content": r.content}
             for r in list(self.records.values())[:limit]

@@ -22,7 +22,7 @@ from gateway.home.starting import Options
 from gateway.jobs.queue import job_of
 from gateway.memory_core import build_core
 from gateway.wiring import App, build
-from memory.doorway import begin
+from memory.doorway import begin_write
 from memory.forget.deleted_scopes import DeletedScopes
 from memory.rows.forgetting import read_generation
 from protocol.errors import GatewayError
@@ -44,7 +44,7 @@ SURE = {
     "sensitivity": "none",
 }
 OF_PROJECT = {"category": "project_fact", "subject": "workspace", "scope_hint": "project_workspace"}
-BEGINNINGS = {begin, read_generation, DeletedScopes.generation}
+BEGINNINGS = {begin_write, read_generation, DeletedScopes.generation}
 OPEN_RUN = "SELECT * FROM job WHERE kind = 'hook_run' AND state = 'queued' ORDER BY id DESC LIMIT 1"
 SAYING = "SELECT content FROM record WHERE status = 'active' AND instr(content, ?) AND memory_id <> ?"
 WAITING = "SELECT content FROM shown_candidate WHERE status = 'pending' AND instr(content, ?)"

@@ -582,7 +582,7 @@ def test_a_record_with_more_evidence_than_a_page_travels_whole(homes: Callable[.
             )
 
     here.sql(grow)
-    here.sql(lambda tx: tx.run(SQL["count_up_evidence"], {"memory_id": kept.memory_id}))
+    here.sql(lambda tx: tx.run(SQL["recount_imported_evidence"], {"memory_id": kept.memory_id}))
     texts = [page.bundle for page in pages(here)]
     assert len(texts) > 1
     assert all(len(text.encode()) < PAGE_BYTES + 1000 for text in texts)

@@ -142,9 +142,7 @@ def propose(home: MemoryHome, *contents: str, semantic: SemanticFields = SURE, s
     turn = home.turn(turn_id=words.turn_id)
     items = {words.item_id or "": words.quote}
     return home.do(
-        home.service.turns.propose(
-            turn, facts, run_id=f"run_{words.item_id}", user_items=items, policy_allows=True, is_by_rule=True
-        )
+        home.service.turns.propose(turn, facts, run_id=f"run_{words.item_id}", user_items=items, is_by_rule=True)
     )
 
 

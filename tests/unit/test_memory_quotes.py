@@ -410,7 +410,7 @@ def test_what_a_picked_claim_adds_is_not_taken_over() -> None:
         category="recurring_instruction", attribute="home", cardinality="single", subject_key="Bob"
     )
     claim = Fact(semantic=semantic, content="The user is employed at Zephyr.", evidence=FactEvidence(quote=said))
-    found = from_fact(turn_context(), claim, "run_1", {"itm_1": said}, lexicon=LEXICON, policy_allows=True)
+    found = from_fact(turn_context(), claim, "run_1", {"itm_1": said}, lexicon=LEXICON)
     assert found.content == said
     assert found.forbidden is None
     assert found.semantic == SemanticFields(category="custom")

@@ -31,9 +31,7 @@ def tell(home: MemoryHome, text: str) -> list[WriteResult]:
     found = extract_statements(said)
     turn = home.turn(turn_id=words.turn_id)
     return home.do(
-        home.service.turns.propose(
-            turn, found, run_id=f"run_{words.item_id}", user_items=said, policy_allows=True, is_by_rule=True
-        )
+        home.service.turns.propose(turn, found, run_id=f"run_{words.item_id}", user_items=said, is_by_rule=True)
     )
 
 

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from memory.forget.own_terms import COMMON_ROWS, ForgottenPhrases, KeptRecords, MemoryWords, collect_phrases, plan_of
+from memory.forget.own_terms import (
+    COMMON_ROWS,
+    ForgottenPhrases,
+    KeptRecords,
+    MemoryWords,
+    collect_phrases,
+    plan_redaction,
+)
 from protocol.seams.shelves import SayingRow
 from retrieval.terms import SnowballLexicon
 
@@ -51,7 +58,9 @@ def test_the_words_of_a_memory_are_its_wording_its_value_names_and_codes(
 
 def test_without_sources_nothing_is_taken_and_everything_is_named() -> None:
     places = [found("message", "itm_1", "teal"), found("memory", "mem_1", "teal"), found("memory", "mem_2", "teal")]
-    plan = plan_of(places, said("Likes it.", "teal"), KeptRecords({"mem_2"}, (), {"mem_1"}), include_sources=False)
+    plan = plan_redaction(
+        places, said("Likes it.", "teal"), KeptRecords({"mem_2"}, (), {"mem_1"}), include_sources=False
+    )
     assert plan.taken == []
     assert [(one.id, one.reason) for one in plan.left] == [("itm_1", "sources_kept"), ("mem_2", "another_memory")]
 
@@ -63,13 +72,13 @@ def test_what_a_kept_memory_says_stays_and_what_a_restorable_one_says_goes() -> 
         found("memory", "mem_2", "teal"),
     ]
     mine = said("Likes it.", "teal")
-    plan = plan_of(places, mine, KeptRecords({"mem_2"}, (), ()), include_sources=True)
+    plan = plan_redaction(places, mine, KeptRecords({"mem_2"}, (), ()), include_sources=True)
     assert [one.id for one in plan.taken] == ["itm_1"]
     assert "teal" not in plan.saying.phrases
     assert {(one.id, one.reason) for one in plan.left} == {
         (name, "another_memory") for name in ("itm_1", "itm_2", "mem_2")
     }
-    plan = plan_of(places, mine, KeptRecords((), {"mem_2"}, ()), include_sources=True)
+    plan = plan_redaction(places, mine, KeptRecords((), {"mem_2"}, ()), include_sources=True)
     assert [one.id for one in plan.taken] == ["itm_1", "itm_2"]
     assert [(one.id, one.reason) for one in plan.left] == [("mem_2", "restorable")]
 
@@ -78,18 +87,18 @@ def test_a_quote_that_a_kept_memory_rests_upon_stays() -> None:
     mine = said("Has a dog.", None, "I live here with my dog")
     quote = "i live here with my dog"
     places = [found("evidence", "mem_2", quote), found("message", "itm_1", quote)]
-    assert plan_of(places, mine, KeptRecords({"mem_2"}, (), ()), include_sources=True).taken == []
+    assert plan_redaction(places, mine, KeptRecords({"mem_2"}, (), ()), include_sources=True).taken == []
 
 
 def test_a_single_word_that_many_places_say_is_nobodys_own() -> None:
     places = [found("message", f"itm_{n}", "teal", row=n) for n in range(COMMON_ROWS + 1)]
     mine = said("Likes it.", "teal")
-    plan = plan_of(places, mine, NOBODY, include_sources=True)
+    plan = plan_redaction(places, mine, NOBODY, include_sources=True)
     assert (plan.taken, {one.reason for one in plan.left}) == ([], {"common_word"})
-    assert len(plan_of(places[1:], mine, NOBODY, include_sources=True).taken) == COMMON_ROWS
+    assert len(plan_redaction(places[1:], mine, NOBODY, include_sources=True).taken) == COMMON_ROWS
 
 
 def test_a_name_that_others_refer_to_stays() -> None:
     place = SayingRow("thread", 1, "thr_teal", frozenset(), frozenset({"teal"}))
-    plan = plan_of([place], said("Likes it.", "teal"), NOBODY, include_sources=True)
+    plan = plan_redaction([place], said("Likes it.", "teal"), NOBODY, include_sources=True)
     assert [(one.id, one.reason) for one in plan.left] == [("thr_teal", "identifier")]

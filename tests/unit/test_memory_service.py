@@ -199,9 +199,7 @@ def test_threads_of_tasks_teach_nothing(home: MemoryHome, origin: str, reason: s
     turn = home.turn(origin=origin, thread_id="thr_task", turn_id=said.turn_id)
     fact = Fact(content="Likes tea", semantic=SURE, evidence=FactEvidence(quote="I like tea", item_id=said.item_id))
     found = home.do(
-        home.service.turns.propose(
-            turn, [fact], run_id="run_1", user_items={said.item_id or "": "I like tea"}, policy_allows=True
-        )
+        home.service.turns.propose(turn, [fact], run_id="run_1", user_items={said.item_id or "": "I like tea"})
     )
     assert [one.decision.reason_code for one in found] == [reason]
 
@@ -410,7 +408,7 @@ def test_facts_stand_alone_and_a_run_counts_once(home: MemoryHome) -> None:
     ]
 
     def propose() -> list[WriteResult]:
-        asked = home.service.turns.propose(turn, facts, run_id="run_1", user_items=items, policy_allows=True)
+        asked = home.service.turns.propose(turn, facts, run_id="run_1", user_items=items)
         return list(home.do(asked))
 
     reasons = [result.decision.reason_code for result in propose()]
@@ -426,8 +424,8 @@ def test_facts_stand_alone_and_a_run_counts_once(home: MemoryHome) -> None:
     assert sorted(home.listed()) == ["Likes jam", "Likes tea"]
     assert propose() == []
     assert len(home.rows("SELECT 1 FROM decision")) == len(facts)
-    assert home.do(home.service.turns.proposal_of("run_1")) is not None
-    assert home.do(home.service.turns.proposal_of("run_2")) is None
+    assert home.do(home.service.turns.find_earlier_counts("run_1")) is not None
+    assert home.do(home.service.turns.find_earlier_counts("run_2")) is None
 
 
 def test_a_quote_under_a_wrong_name_counts_where_one_message_alone_holds_it(home: MemoryHome) -> None:
@@ -437,24 +435,10 @@ def test_a_quote_under_a_wrong_name_counts_where_one_message_alone_holds_it(home
     def reason(quote: str, name: str | int | None) -> str:
         named = Fact(content=quote, semantic=SURE, evidence=FactEvidence(quote=quote, item_id=name))
         turn = home.turn(turn_id=second.turn_id)
-        asked = home.service.turns.propose(turn, [named], run_id=f"{quote}{name}", user_items=items, policy_allows=True)
+        asked = home.service.turns.propose(turn, [named], run_id=f"{quote}{name}", user_items=items)
         return home.do(asked)[0].decision.reason_code
 
     assert reason("I like tea and jam, I like rye", "itm_wrong") == "active_created"
     for wrong in ("itm_wrong", 0):
         assert reason("I like tea and jam", wrong) == "quote_not_found"
     assert reason("I like tea and jam", second.item_id) == "active_created"
-
-
-def test_a_policy_that_says_no(home: MemoryHome) -> None:
-    said = home.say("I like tea")
-    results = home.do(
-        home.service.turns.propose(
-            home.turn(),
-            [fact("Likes tea")],
-            run_id="r",
-            user_items={said.item_id or "": said.quote},
-            policy_allows=False,
-        )
-    )
-    assert [one.decision.reason_code for one in results] == ["no_memory_requested"]

@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from memory.rows.store import SQL, get_record, scope_id_of, scope_ids_of
+from memory.rows.record_columns import SQL
+from memory.rows.store import get_record, scope_id_of, scope_ids_of
 from memory.rules.identity import text_hash_of
 from protocol.base import Scope
 from protocol.errors import CallerError
@@ -45,7 +46,7 @@ def read_history(tx: Tx, memory_id: str, scopes: Sequence[Scope]) -> list[Event]
     return [event_of(row) for row in sorted(rows, key=lambda row: (row[0], row[7]))]
 
 
-def words_are_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedHash) -> bool:
+def are_words_unwanted(tx: Tx, text: str, scopes: Sequence[Scope], keyed: KeyedHash) -> bool:
     """Return whether just these words were forgotten, erased or rejected in one of the scopes, by keyed hashes."""
     for scope in scopes:
         scope_id, words = scope_id_of(tx, scope), text_hash_of(scope, text, keyed)
