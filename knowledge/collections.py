@@ -6,11 +6,14 @@ Rule 2: the folder of the user is never changed; a removal leaves no byte of wha
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from knowledge.index.storing import Removed, drop_files
 from knowledge.index.vectors import PieceVectors
@@ -20,18 +23,22 @@ from knowledge.rows.collections import (
     CHOICES,
     USER,
     KnownCollection,
+    LeavingCollection,
     add_collection,
     change_collection,
     count_collections,
     find_collection,
     find_owner,
+    leave_collection,
     list_collections,
+    list_leaving,
     owner_of,
     remove_collection_row,
     remove_owner,
     to_wire,
     want_deep,
 )
+from knowledge.rows.contents import empty_words
 from knowledge.rows.files import some_files
 from knowledge.rows.links import HOUSE
 from knowledge.rows.vectors import contents_after, mean_contents
@@ -66,6 +73,8 @@ MOST_COLLECTIONS = 64
 """The most collections of a home."""
 REMOVED_AT_ONCE = 200
 """Files that one transaction of a removal takes."""
+MOST_PUT_BACK = 2000
+"""Rows of other collections that are put into an emptied full-text table again: some 60 ms of its transaction."""
 MEANT_AT_ONCE = 200
 """Contents whose vectors one transaction of `_mean_anew` decides on."""
 MAX_ID_CHARS = 64
@@ -80,6 +89,8 @@ class Collections:
         self._means = means
         self._scanner = scanner
         self._vectors = vectors
+        self._leaving = set[int]()
+        self._going_on = anyio.Lock()
 
     async def add(self, params: CollectionAddParams) -> CollectionAddResult:
         """`knowledge/collections/add`."""
@@ -221,58 +232,84 @@ class Collections:
 
     async def remove(self, params: CollectionParams) -> CollectionRemoveResult:
         """`knowledge/collections/remove`: in several transactions, so that other writers get in between."""
-        db = self._means.db
-        known = await db.read(lambda tx: require(tx, params.collection_id))
-        files, versions = await db.read(lambda tx: count_rows(tx, known.id))
-        edges = await db.read(lambda tx: count_edges(tx, HOUSE, known.collection_id))
-        removed = Removed()
-        is_done = False
-        while not is_done:
-            step, is_done = await db.write(lambda tx: self._remove_some(tx, known))
-            removed = removed.plus(step)
-        is_wiped = await self._means.truncate_wal()
+        known = await self._means.db.read(lambda tx: require(tx, params.collection_id))
+        with self._removing(known.id):
+            begun = await self._means.db.write(partial(self._leave, collection_id=known.collection_id))
+            removed = begun.removed.plus(await self._remove_rows(begun.row))
+            is_wiped = await self._means.truncate_wal()
         self._means.recover(f"knowledge:{known.collection_id}", None)
         receipt = RemovalReceipt(
-            files=max(files, removed.files),
+            files=removed.files,
             chunks=removed.chunks,
             fts_rows=removed.fts_rows,
             vectors=removed.vectors,
-            edges=edges,
-            versions=versions,
+            edges=begun.edges,
+            versions=begun.versions,
             wal=is_wiped,
             complete=is_wiped,
         )
         return CollectionRemoveResult(receipt=receipt)
 
-    def _remove_some(self, tx: Tx, known: KnownCollection) -> tuple[Removed, bool]:
-        """Remove some files, and with the last of them the collection; return the counts, and whether that was all."""
-        if find_collection(tx, known.collection_id) is None:
-            return Removed(), True
-        drop_place(tx, HOUSE, known.collection_id)  # first, or links to files that go next would be resolved anew
-        removed = drop_files(tx, known.owner, some_files(tx, known.id, REMOVED_AT_ONCE))
-        if removed.files == REMOVED_AT_ONCE:
-            return removed, False
-        removed = removed.plus(Removed(vectors=self._drop_row(tx, known)))
-        add_change(tx, known, FileChange("collection_removed"), self._means.clock.now(), is_gone=True)
-        return removed, True
+    async def remove_left(self) -> None:
+        """Go on with the removals that a process was ended in; a second caller waits for the first."""
+        async with self._going_on:
+            for row in await self._means.db.read(list_leaving):
+                with self._removing(row.id) as is_mine:
+                    if is_mine:
+                        await self._remove_rows(row)
+                        await self._means.truncate_wal()
 
-    def _drop_row(self, tx: Tx, known: KnownCollection) -> int:
-        """Remove a collection's row and its jobs, and the kept vectors of pieces that it had; return their number."""
+    @contextmanager
+    def _removing(self, row: int) -> Generator[bool]:
+        """Return whether no other task or process removes a collection; none begins to until the block ends."""
+        lock = f"removed:{row}"
+        is_mine = row not in self._leaving and self._means.locks.take(lock)
+        if is_mine:
+            self._leaving.add(row)
+        try:
+            yield is_mine
+        finally:
+            if is_mine:
+                self._leaving.remove(row)
+                self._means.locks.release(lock)
+
+    def _leave(self, tx: Tx, collection_id: str) -> "_Begun":
+        """Take a collection out of all lists, the graph and, where it pays, the full text; its rows go next.
+
+        A process that is ended after this leaves what `remove_left` finds.
+        """
+        known = require(tx, collection_id)
+        files, versions = count_rows(tx, known.id)
+        edges = count_edges(tx, HOUSE, collection_id)
         for kind in ("scan", "read"):
-            self._means.jobs.cancel(tx, kind=kind, subject=known.collection_id)
-        remove_collection_row(tx, known.id)
-        return drop_left(tx, HOUSE, known.collection_id)
+            self._means.jobs.cancel(tx, kind=kind, subject=collection_id)
+        drop_place(tx, HOUSE, collection_id)  # before the files, or links to those that go next would be resolved anew
+        left = drop_left(tx, HOUSE, collection_id)
+        leave_collection(tx, known.id)
+        empty_words(tx, min(files, MOST_PUT_BACK))
+        add_change(tx, known, FileChange("collection_removed"), self._means.clock.now(), is_gone=True)
+        return _Begun(LeavingCollection(known.id, known.owner), Removed(vectors=left), edges, versions)
+
+    async def _remove_rows(self, row: LeavingCollection) -> Removed:
+        """Remove the rows of a collection that is being removed; return the counts."""
+        removed, is_done = Removed(), False
+        while not is_done:
+            step, is_done = await self._means.db.write(partial(_remove_some, row=row))
+            removed = removed.plus(step)
+        return removed
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """Remove a workspace's collections in the transaction that deletes it; return the counts of removed rows."""
         removed, collections = Removed(), list_collections(tx, [workspace_id])
         for known in collections:
-            drop_place(tx, HOUSE, known.collection_id)
-            while files := some_files(tx, known.id, REMOVED_AT_ONCE):
-                removed = removed.plus(drop_files(tx, known.owner, files))
-            removed = removed.plus(Removed(vectors=self._drop_row(tx, known)))
+            removed = removed.plus(self._leave(tx, known.collection_id).removed)
         owner = find_owner(tx, workspace_id)
         if owner is not None:
+            for row in list_leaving(tx, owner):
+                is_done = False
+                while not is_done:
+                    step, is_done = _remove_some(tx, row)
+                    removed = removed.plus(step)
             remove_owner(tx, owner)
         return {
             "collections": len(collections),
@@ -280,6 +317,24 @@ class Collections:
             "knowledge_chunks": removed.chunks,
             "knowledge_vectors": removed.vectors,
         }
+
+
+class _Begun(Struct, frozen=True):
+    """A removal that has begun, with the numbers of what went first."""
+
+    row: LeavingCollection
+    removed: Removed
+    edges: int
+    versions: int
+
+
+def _remove_some(tx: Tx, row: LeavingCollection) -> tuple[Removed, bool]:
+    """Remove some files, and with the last of them the collection; return the counts, and whether that was all."""
+    removed = drop_files(tx, row.owner, some_files(tx, row.id, REMOVED_AT_ONCE))
+    is_done = removed.files < REMOVED_AT_ONCE
+    if is_done:
+        remove_collection_row(tx, row.id)
+    return removed, is_done
 
 
 def require(tx: Tx, collection_id: str) -> KnownCollection:

@@ -75,6 +75,7 @@ class KnowledgeHouse:
         The first call of a process, `is_first`, queues a scan of every collection and begins no watch.
         """
         settings, now = self._means.settings(), self._means.clock.now()
+        self._means.spawn(self.collections.remove_left, "remove")
         if not is_first:
             await self.watchers.look()
         if not (settings.enabled and settings.indexing_enabled):

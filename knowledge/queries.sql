@@ -42,15 +42,16 @@ FROM collection AS c JOIN knowledge_owner AS o ON o.id = c.owner WHERE c.collect
 SELECT c.id, c.collection_id, o.workspace_id, c.owner, c.name, c.path, c.include, c.exclude, c.follow_gitignore, c.watch, c.recall, c.meaning,
     c.enrich, c.state, c.reason, c.skipped, c.bad_patterns, c.withheld_at, c.deep_wanted, c.scanned_at, c.deep_scanned_at, c.created_at
 FROM collection AS c JOIN knowledge_owner AS o ON o.id = c.owner
-WHERE (:workspaces = '' OR o.workspace_id IN (SELECT value FROM json_each(:workspaces))) AND c.id > :after ORDER BY c.id LIMIT :limit
+WHERE (:workspaces = '' OR o.workspace_id IN (SELECT value FROM json_each(:workspaces))) AND c.id > :after
+    AND c.collection_id NOT GLOB ':*' ORDER BY c.id LIMIT :limit
 
 -- name: find_presence
--- Whether there is a collection, and one that is recalled in turns.
-SELECT EXISTS (SELECT 1 FROM collection), EXISTS (SELECT 1 FROM collection WHERE recall)
+-- Whether there is a collection, also one that is being removed, and one that is recalled in turns.
+SELECT EXISTS (SELECT 1 FROM collection), EXISTS (SELECT 1 FROM collection WHERE recall AND collection_id NOT GLOB ':*')
 
 -- name: count_collections
 -- How many collections there are.
-SELECT count(*) FROM collection
+SELECT count(*) FROM collection WHERE collection_id NOT GLOB ':*'
 
 -- name: change_collection
 -- What a person chose for a collection.
@@ -73,6 +74,14 @@ UPDATE collection SET deep_wanted = 1 WHERE id = :id
 -- A scan has ended.
 UPDATE collection SET state = :state, reason = :reason, skipped = :skipped, bad_patterns = :bad_patterns, withheld_at = :withheld_at,
     scanned_at = :now, deep_scanned_at = iif(:deep, :now, deep_scanned_at), deep_wanted = iif(:deep, 0, deep_wanted) WHERE id = :id
+
+-- name: leave_collection
+-- A collection is being removed: it has an id that none can name or take, and its former one is free.
+UPDATE collection SET collection_id = ':' || id, state = 'unavailable' WHERE id = :id
+
+-- name: leaving_collections
+-- The collections of an owner, or of all, that are being removed.
+SELECT id, owner FROM collection WHERE collection_id GLOB ':*' AND (:owner = 0 OR owner = :owner)
 
 -- name: remove_collection
 -- A collection is gone, with its files, log and versions.
@@ -161,9 +170,9 @@ UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language
 -- A file that was missing waits to be read.
 UPDATE knowledge_file SET state = 'pending' WHERE id = :id AND state = 'missing'
 
--- name: remove_file
--- A file is gone.
-DELETE FROM knowledge_file WHERE id = :id
+-- name: remove_files
+-- Some files are gone.
+DELETE FROM knowledge_file WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: release_files
 -- What is new is read now: the scan that saw it knows which of it are moved files. So is what rests, where that is asked for.
@@ -273,17 +282,14 @@ INSERT INTO pdf_text (content, text) VALUES (:content, :text)
 -- The text of a PDF.
 SELECT text FROM pdf_text WHERE content = :content
 
--- name: owner_of_content
--- Whose a content is.
-SELECT owner FROM knowledge_content WHERE id = :content
+-- name: unused_contents
+-- Those of some contents that no file has.
+SELECT id FROM knowledge_content AS n WHERE id IN (SELECT value FROM json_each(:contents))
+    AND NOT EXISTS (SELECT 1 FROM knowledge_file WHERE content = n.id)
 
--- name: is_content_used
--- A file that has a content, if there is one.
-SELECT 1 FROM knowledge_file WHERE content = :content LIMIT 1
-
--- name: remove_content
--- Remove a content that no file has any more.
-DELETE FROM knowledge_content WHERE id = :content
+-- name: remove_contents
+-- Remove contents that no file has any more.
+DELETE FROM knowledge_content WHERE id IN (SELECT value FROM json_each(:contents))
 
 -- name: last_chunk
 -- The highest row of a piece.
@@ -294,13 +300,25 @@ SELECT coalesce(max(id), 0) FROM knowledge_chunk
 INSERT INTO knowledge_chunk (id, content, position, from_byte, to_byte, from_line, to_line, page, headings, text_hash, terms, term_count)
 VALUES (:id, :content, :position, :from_byte, :to_byte, :from_line, :to_line, :page, :headings, :text_hash, :terms, :term_count)
 
--- name: terms_of_content
--- The pieces of a content with their terms.
-SELECT id, terms FROM knowledge_chunk WHERE content = :content
+-- name: terms_of_contents
+-- The pieces of some contents with their terms, and whether these are in the index.
+SELECT k.id, n.owner, k.terms, EXISTS (SELECT 1 FROM knowledge_fts_docsize AS d WHERE d.id = k.id)
+FROM json_each(:contents) AS wanted CROSS JOIN knowledge_content AS n ON n.id = wanted.value CROSS JOIN knowledge_chunk AS k ON k.content = n.id
 
 -- name: remove_chunks
--- The pieces of a content are gone.
-DELETE FROM knowledge_chunk WHERE content = :content
+-- The pieces of some contents are gone.
+DELETE FROM knowledge_chunk WHERE content IN (SELECT value FROM json_each(:contents))
+
+-- name: words_of_others
+-- The pieces of collections that are not being removed, with their terms.
+SELECT DISTINCT k.id, n.owner, k.terms FROM collection AS c CROSS JOIN knowledge_file AS f ON f.collection = c.id
+CROSS JOIN knowledge_content AS n ON n.id = f.content CROSS JOIN knowledge_chunk AS k ON k.content = n.id
+WHERE c.collection_id NOT GLOB ':*' AND k.terms IS NOT NULL LIMIT :limit
+
+-- name: cards_of_others
+-- The files of collections that are not being removed, with the terms of their names.
+SELECT f.id, c.owner, f.card FROM collection AS c CROSS JOIN knowledge_file AS f ON f.collection = c.id
+WHERE c.collection_id NOT GLOB ':*' AND f.card IS NOT NULL LIMIT :limit
 
 -- name: add_words
 -- The terms of a piece become searchable.
@@ -331,8 +349,8 @@ SELECT id FROM knowledge_card_fts_docsize WHERE id IN (SELECT value FROM json_ea
 SELECT card, content FROM knowledge_file WHERE id = :id
 
 -- name: cards_of_files
--- The terms of the names of some files.
-SELECT id, card FROM knowledge_file WHERE id IN (SELECT value FROM json_each(:rows))
+-- The terms of the names of some files, and what they say.
+SELECT id, card, content FROM knowledge_file WHERE id IN (SELECT value FROM json_each(:rows))
 
 -- name: set_card
 -- The names of a file, as they are indexed.
@@ -569,9 +587,13 @@ ON CONFLICT (content) DO UPDATE SET title = excluded.title, aliases = excluded.a
 -- What a text refers to.
 SELECT aliases, tags, links, title FROM knowledge_reference WHERE content = :content
 
+-- name: links_of_contents
+-- The links of some contents that refer to something.
+SELECT content, links FROM knowledge_reference WHERE content IN (SELECT value FROM json_each(:contents))
+
 -- name: drop_references
--- A text refers to nothing any more.
-DELETE FROM knowledge_reference WHERE content = :content
+-- Some texts refer to nothing any more.
+DELETE FROM knowledge_reference WHERE content IN (SELECT value FROM json_each(:contents))
 
 -- name: titles_of
 -- The titles of some contents that have one.
@@ -638,7 +660,7 @@ WHERE c.collection_id = :place AND (f.folder = :folder OR (f.folder >= :folder |
 SELECT c.collection_id, c.path, c.state, c.reason,
     (SELECT count(*) FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'pending'),
     (SELECT count(*) FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'failed')
-FROM collection AS c ORDER BY c.id
+FROM collection AS c WHERE c.collection_id NOT GLOB ':*' ORDER BY c.id
 
 -- name: sample_files
 -- Some indexed files, drawn by chance.

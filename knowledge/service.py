@@ -137,8 +137,9 @@ class KnowledgeService:
             await house.look(is_first=is_first)
 
     async def settle(self) -> None:
-        """Return when the jobs for every reported change of a file are queued."""
+        """Return when the jobs for every reported change of a file are queued, and no removal is left undone."""
         if self._house is not None:
+            await self._house.collections.remove_left()
             await self._house.watchers.settle()
             await self._house.hurry_resting()
 

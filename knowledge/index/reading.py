@@ -29,6 +29,7 @@ from knowledge.rows.contents import (
     add_content,
     drop_unused,
     find_content,
+    keep_words,
     put_card,
 )
 from knowledge.rows.files import (
@@ -291,6 +292,7 @@ class FileReader:
         there = find_content(tx, known.owner, *key)
         if there is not None:
             references = read_references(tx, there[0])
+            keep_words(tx, there[0], batch.words)
             gone = missing_with_content(tx, known.id, there[0]) if read.file.content is None else None
         elif key in contents and structure is not None:
             content, pieces, text = contents[key]
@@ -347,7 +349,7 @@ class FileReader:
         put_card(tx, file.id, batch.known.owner, before, terms, batch.words)
         put_file(tx, linked, references, now)
         if file.content is not None and file.content != content:
-            drop_unused(tx, file.content, Leaving(batch.known.collection_id, now), batch.words)
+            drop_unused(tx, [file.content], Leaving(batch.known.collection_id, now), batch.words)
         if content is not None:
             batch.contents.add(content)
 

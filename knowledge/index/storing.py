@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection
-from knowledge.rows.contents import Leaving, WordChanges, card_of, content_of_file, drop_unused, put_card
-from knowledge.rows.files import delete_file, missing_files, path_of
+from knowledge.rows.contents import Leaving, WordChanges, drop_names, drop_unused
+from knowledge.rows.files import delete_file, missing_files, path_of, remove_files
 from protocol.seams.ports import Tx
 
 SETTLED_AT_ONCE = 500
@@ -26,14 +26,19 @@ class Removed(NamedTuple):
 
 
 def drop_files(tx: Tx, owner: int, files: Sequence[int], leaving: Leaving | None = None) -> Removed:
-    """Remove files, and the contents that no other file has; with `leaving` their vectors are kept for a while."""
-    removed, words = Removed(len(files)), WordChanges()
-    for file in files:
-        content = content_of_file(tx, file)
-        removed = removed.plus(Removed(fts_rows=put_card(tx, file, owner, card_of(tx, file), "", words)))
-        delete_file(tx, file)
-        if content is not None:
-            removed = removed.plus(Removed(0, *drop_unused(tx, content, leaving, words)))
+    """Remove files, and the contents that no other file has.
+
+    With `leaving` the graph has the files still, and their vectors are kept for a while; without, their whole
+    collection has left the graph.
+    """
+    words = WordChanges()
+    named, contents = drop_names(tx, owner, files, words)
+    if leaving is None:
+        remove_files(tx, files)
+    else:
+        for file in files:
+            delete_file(tx, file)
+    removed = Removed(len(files), fts_rows=named).plus(Removed(0, *drop_unused(tx, contents, leaving, words)))
     words.store(tx)
     return removed
 

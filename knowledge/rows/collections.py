@@ -163,6 +163,23 @@ def end_scan(
     tx.run(SQL["end_scan"], values)
 
 
+class LeavingCollection(Struct, frozen=True):
+    """A collection that is being removed; nothing else finds it by an id, or lists it."""
+
+    id: int
+    owner: int
+
+
+def leave_collection(tx: Tx, row: int) -> None:
+    """Begin to remove a collection: its id is free, and no statement of this module but one finds it any more."""
+    tx.run(SQL["leave_collection"], {"id": row})
+
+
+def list_leaving(tx: Tx, owner: int = 0) -> list[LeavingCollection]:
+    """Return the collections of an owner, or of all, that are being removed."""
+    return [LeavingCollection(*row) for row in tx.all(SQL["leaving_collections"], {"owner": owner})]
+
+
 def remove_collection_row(tx: Tx, row: int) -> None:
     """Remove a collection with its log and versions."""
     tx.run(SQL["remove_collection"], {"id": row})

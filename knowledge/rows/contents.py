@@ -6,7 +6,8 @@ Rule 2: of a text only ranges, a keyed hash and its sorted terms are stored; of 
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
 from operator import itemgetter
@@ -47,6 +48,13 @@ _FULL_TEXT: Mapping[FullText, _Statements] = {
     "words": _Statements(SQL["words_there"], SQL["add_words"], SQL["remove_words"]),
     "card": _Statements(SQL["cards_there"], SQL["add_card"], SQL["remove_card"]),
 }
+
+
+_EMPTYING: Sequence[tuple[FullText, str, str]] = (
+    ("words", SQL["words_of_others"], SQL["empty_words"]),
+    ("card", SQL["cards_of_others"], SQL["empty_cards"]),
+)
+"""Full-text tables with the statements that find the rows of collections that stay, and that empty the table."""
 
 
 class WordChange(Struct, frozen=True):
@@ -218,6 +226,13 @@ def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: 
     return row
 
 
+def keep_words(tx: Tx, content: int, words: WordChanges) -> None:
+    """Note the full-text rows that a content lacks, as one does whose collection is being removed."""
+    for row, owner, terms, is_there in tx.all(SQL["terms_of_contents"], {"contents": json.dumps([content])}):
+        if terms is not None and not is_there:
+            words.keep("words", row, entry(owner, unpack(terms)))
+
+
 class Leaving(Struct, frozen=True):
     """The collection whose last file of a content is gone, and the time; the content's vectors are kept for a while."""
 
@@ -233,31 +248,55 @@ class DroppedRows(NamedTuple):
     vectors: int = 0
 
 
-def drop_unused(tx: Tx, content: int, leaving: Leaving | None, words: WordChanges) -> DroppedRows:
-    """Remove a content that no file has any more; with `leaving` its vectors are kept in the cache for a while."""
-    if tx.one(SQL["is_content_used"], {"content": content}) is not None:
+def drop_unused(tx: Tx, contents: Collection[int], leaving: Leaving | None, words: WordChanges) -> DroppedRows:
+    """Remove those of some contents that no file has any more.
+
+    With `leaving` their vectors are kept in the cache for a while.
+    """
+    found = tx.all(SQL["unused_contents"], {"contents": json.dumps(list(contents))})
+    unused = [content for (content,) in found]
+    if not unused:
         return DroppedRows()
-    owner = tx.all(SQL["owner_of_content"], {"content": content})
-    if not owner:
-        return DroppedRows()
-    rows = tx.all(SQL["terms_of_content"], {"content": content})
-    with_words = [(row, unpack(terms)) for row, terms in rows if terms is not None]
-    for row, terms in with_words:
-        words.remove("words", row, entry(owner[0][0], terms))
+    named: dict[str, SqlValue] = {"contents": json.dumps(unused)}
+    pieces = tx.all(SQL["terms_of_contents"], named)
+    for row, owner, terms, is_there in pieces:
+        if is_there and terms is not None:
+            words.remove("words", row, entry(owner, unpack(terms)))
     if leaving is not None:
-        cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
-    vectors = drop_vectors_of(tx, [content])
-    drop_references(tx, content)
-    tx.run(SQL["remove_chunks"], {"content": content})
-    tx.run(SQL["remove_content"], {"content": content})
-    tx.run(SQL["add_pieces"], {"owner": owner[0][0], "count": -len(rows)})
-    return DroppedRows(len(rows), len(with_words), vectors)
+        for content in unused:
+            cache_vectors_of(tx, content, leaving.collection_id, leaving.now)
+    vectors = drop_vectors_of(tx, unused)
+    drop_references(tx, unused)
+    tx.run(SQL["remove_chunks"], named)
+    tx.run(SQL["remove_contents"], named)
+    for owner, count in Counter(piece[1] for piece in pieces).items():
+        tx.run(SQL["add_pieces"], {"owner": owner, "count": -count})
+    return DroppedRows(len(pieces), sum(piece[2] is not None for piece in pieces), vectors)
 
 
-def card_of(tx: Tx, file: int) -> str:
-    """Return the indexed terms of a file's names; empty where there are none."""
-    row = tx.one(SQL["card_of_file"], {"id": file})
-    return unpack(row[0]) if row is not None else ""
+def drop_names(tx: Tx, owner: int, files: Sequence[int], words: WordChanges) -> tuple[int, set[int]]:
+    """Note the removal of files' names; return the number of files with names, and the contents that files have."""
+    rows = tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(files))})
+    named = [(row, card) for row, card, _ in rows if card is not None]
+    for row, card in named:
+        words.remove("card", row, entry(owner, unpack(card)))
+    return len(named), {content for *_, content in rows if content is not None}
+
+
+def empty_words(tx: Tx, most: int) -> None:
+    """Empty the full-text tables where collections that stay have at most so many rows, and put those in again.
+
+    To take each word of a removed collection out of the pages where it stands costs more than its first index did.
+    """
+    for table, others, empty in _EMPTYING:
+        kept = tx.all(others, {"limit": most + 1})
+        if len(kept) > most:
+            continue
+        words = WordChanges()
+        for row, owner, terms in kept:
+            words.add(table, row, entry(owner, unpack(terms)))
+        tx.run(empty)
+        words.store(tx)
 
 
 def put_card(tx: Tx, file: int, owner: int, before: str, terms: str, words: WordChanges) -> int:
@@ -290,7 +329,7 @@ class PathTerms(Struct, frozen=True):
 def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordChanges) -> None:
     """Exchange the terms of the old path for those of the new one in each moved file's card."""
     cards: list[dict[str, SqlValue]] = []
-    for file, card in tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(moved))}):
+    for file, card, _ in tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(moved))}):
         before = unpack(card)
         kept = before.split()
         for term in moved[file].old:
@@ -300,12 +339,6 @@ def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordCh
         cards.append({"id": file, "card": pack(after)})
         _change_words(words, file, owner, before, after)
     tx.run_many(SQL["set_card"], cards)
-
-
-def content_of_file(tx: Tx, file: int) -> int | None:
-    """Return the row of a file's content; None where it has none."""
-    row = tx.one(SQL["card_of_file"], {"id": file})
-    return row[1] if row else None
 
 
 def _rows(tx: Tx, statement: str, owners: Sequence[int], term: str) -> list[int]:

@@ -219,9 +219,9 @@ def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]
     return list(twins.values())
 
 
-def drop_unread(tx: Tx, rows: Sequence[int]) -> None:
-    """Remove the rows of files that were never read: no other row refers to them."""
-    tx.run_many(SQL["remove_file"], [{"id": row} for row in rows])
+def remove_files(tx: Tx, rows: Sequence[int]) -> None:
+    """Remove the rows of files of which the graph has nothing."""
+    tx.run(SQL["remove_files"], {"rows": json.dumps(list(rows))})
 
 
 def find_file_again(tx: Tx, row: int) -> None:
@@ -238,7 +238,7 @@ def move_files(tx: Tx, moves: Sequence[FileMove]) -> None:
 def delete_file(tx: Tx, row: int) -> None:
     """Remove a file's row, and what the graph has of it."""
     forget_file(tx, row)
-    tx.run(SQL["remove_file"], {"id": row})
+    remove_files(tx, [row])
 
 
 def miss_file(tx: Tx, row: int, reason: str | None) -> None:

@@ -156,14 +156,13 @@ def references_of_file(tx: Tx, file: int) -> TextReferences:
     return read_references(tx, row[1]) if row is not None and row[1] is not None else TextReferences([], [], [])
 
 
-def drop_references(tx: Tx, content: int) -> None:
-    """Remove the references of a content."""
-    row = tx.one(SQL["get_references"], {"content": content})
-    if row is None:
-        return
-    keys = {_key_number(link) for link in _links_of(row[2]) if link.form in LANGUAGES_OF_FORM}
-    tx.run_many(SQL["drop_import"], [{"key": key, "content": content} for key in sorted(keys)])
-    tx.run(SQL["drop_references"], {"content": content})
+def drop_references(tx: Tx, contents: Collection[int]) -> None:
+    """Remove the references of some contents."""
+    named = {"contents": encode(sorted(contents)).decode()}
+    for content, links in tx.all(SQL["links_of_contents"], named):
+        keys = {_key_number(link) for link in _links_of(links) if link.form in LANGUAGES_OF_FORM}
+        tx.run_many(SQL["drop_import"], [{"key": key, "content": content} for key in sorted(keys)])
+    tx.run(SQL["drop_references"], named)
 
 
 def titles_of(tx: Tx, contents: Collection[int]) -> dict[int, str]:

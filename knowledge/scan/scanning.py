@@ -26,7 +26,6 @@ from knowledge.rows.files import (
     SeenRow,
     add_files,
     count_readable,
-    drop_unread,
     files_of_folder,
     folders_of,
     hurry_waiting,
@@ -36,6 +35,7 @@ from knowledge.rows.files import (
     next_due,
     path_of,
     release_files,
+    remove_files,
     renew_all,
     renew_files,
     twins_of,
@@ -297,7 +297,7 @@ class Scanner:
         places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
         found = twins_of(tx, known.id, [row for _, row in places.values()])
         twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]
-        drop_unread(tx, [twin.id for twin in twins])
+        remove_files(tx, [twin.id for twin in twins])
         move_files(tx, [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins])
         terms = cache(self._means.lexicon.index_terms)  # many files share a folder
         changed: dict[int, PathTerms] = {}

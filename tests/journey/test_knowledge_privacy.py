@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from in_process import Served
+from killed import KillPlace, When
 from msgspec import structs
 from sizes import size
 from spawned import Den, drain, hello, journey, on_posix, refusal
@@ -17,6 +18,8 @@ from test_knowledge import add, paths, search, write
 
 from gateway.home.starting import Options
 from gateway.process import running
+from gateway.wire.client import ConnectionClosed, GatewayClient
+from knowledge.collections import REMOVED_AT_ONCE
 
 SECRET = "AKIAQ7T5ZPLMN3KXW2VB"  # noqa: S105  # made up
 WORDS = "walrus heron pelican otter lantern budget harbour timetable ladder attic window allergy pharmacist neighbour".split()
@@ -254,3 +257,42 @@ async def test_knowledge_statement_28_a_removal_leaves_no_byte_and_touches_no_fi
             assert not any(term in data for term in terms), path
     assert (index_of(den)["chunks"], index_of(den)["miscounted"]) == (0, 0)
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path(folder).rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("number", "when"), [(1, "after its commit"), (2, "before its commit"), (2, "after its commit")]
+)
+@on_posix
+@journey
+async def test_knowledge_statement_28_a_removal_that_is_killed_is_gone_on_with(tmp_path, number: int, when: When):
+    """The words of another collection, one of whose files says the same, are found all the while."""
+    texts = {f"n{n}.md": f"The qq{n}xyzzy sleeps.\n" for n in range(REMOVED_AT_ONCE + 20)}
+    folder = write(tmp_path / "notes", texts)
+    kept = write(tmp_path / "kept", {"same.md": texts["n1.md"], "own.md": "The heron stands.\n"})
+    den, place = Den(tmp_path / "den"), KillPlace(tmp_path, number, when)
+    command = place.command(den.command())
+    async with await GatewayClient.start(command, env=place.environment()) as client:
+        await hello(client)
+        await add(client, folder)
+        await add(client, kept)
+        place.count_from_now()
+        with pytest.raises(ConnectionClosed):
+            await client.request("knowledge/collections/remove", {"collection_id": "notes"})
+        await client.wait()
+    async with den.client() as client:
+        for _ in range(2):
+            listed = (await client.request("knowledge/collections/list", {}))["collections"]
+            assert [one["collection_id"] for one in listed] == ["kept"]
+            assert paths(await search(client, "qq1xyzzy")) == ["same.md"]
+            assert paths(await search(client, "heron")) == ["own.md"]
+            assert (await search(client, "qq2xyzzy"))["hits"] == []
+            await drain(client)
+        for path, data in den.files().items():
+            assert b"qq2xyzzy" not in data, path
+        again = await client.request("knowledge/collections/add", {"path": str(folder)})
+        assert again["collection"]["collection_id"] == "notes"
+        await drain(client)
+        assert paths(await search(client, "qq2xyzzy")) == ["n2.md"]
+    made = index_of(den)
+    assert (made["chunks"], made["words"], made["cards"]) == (len(texts) + 1, len(texts) + 1, len(texts) + 2)
+    assert (made["orphans"], made["miscounted"]) == (0, 0)

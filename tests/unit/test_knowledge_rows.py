@@ -14,7 +14,10 @@ from knowledge.rows.contents import (
     add_content,
     count_pieces,
     count_pieces_anew,
+    empty_words,
     entry,
+    keep_words,
+    pieces_with,
 )
 from knowledge.rows.files import add_files, release_files, waiting_files
 from knowledge.rows.statements import SQL
@@ -105,3 +108,19 @@ def test_new_files_are_read_when_their_scan_has_told_which_of_them_moved(tx: Tx)
     assert len(waiting_files(tx, 1, 1000, 10)) == 1  # its scan was killed
     release_files(tx, 1, resting=False)
     assert [one.name for one in waiting_files(tx, 1, 6, 10)] == ["a.md"]
+
+
+def test_a_content_whose_words_are_gone_gets_them_again_when_it_is_found_again(tx: Tx) -> None:
+    words = WordChanges()
+    content = NewContent(1, b"sha", "markdown", "utf-8", 20, 2, None, 0.5, "[]", "[]")
+    row = add_content(tx, content, [NewPiece(0, 9, 1, 1, "[]", b"a", "walrus", None)], words)
+    keep_words(tx, row, words)  # a second file of the same batch
+    words.store(tx)
+    assert pieces_with(tx, [1], "walrus") == [1]
+    empty_words(tx, 0)  # its collection is being removed, and no other one has a file
+    assert pieces_with(tx, [1], "walrus") == []
+    keep_words(tx, row, words)
+    keep_words(tx, row, words)
+    words.store(tx)
+    assert pieces_with(tx, [1], "walrus") == [1]
+    tx.run("INSERT INTO knowledge_fts (knowledge_fts) VALUES ('integrity-check')")
