@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
 from spawned import Den, every, hello, journey, remember
 
 from gateway.wire.client import GatewayClient
@@ -62,6 +63,7 @@ async def test_a_move_to_a_new_machine(tmp_path: Path) -> None:
     assert keys[0] != keys[1]
 
 
+@pytest.mark.loop("campaign")
 @journey
 async def test_an_import_that_is_killed_is_completed_by_importing_again(tmp_path: Path) -> None:
     old, new = Den(tmp_path / "old"), Den(tmp_path / "new")

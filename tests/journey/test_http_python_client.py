@@ -353,25 +353,18 @@ def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> No
     shutil.copytree(PACKAGE / "pioneer_client", project / "pioneer_client")
     for number, example in enumerate(EXAMPLES):
         (project / f"example_{number}.py").write_text(example.values[0], encoding="utf-8")
-    bare = tmp_path / "bare"
-    bare.mkdir()
-    (bare / "wrong.py").write_text("import anyio\n", encoding="utf-8")
-
-    def checked(folder: Path) -> subprocess.CompletedProcess[str]:
-        config = '{"typeCheckingMode": "strict", "pythonVersion": "3.11"}'
-        (folder / "pyrightconfig.json").write_text(config, encoding="utf-8")
-        return subprocess.run(
-            [str(checker), "--project", str(folder), "--pythonpath", str(python)],
-            capture_output=True,
-            text=True,
-            timeout=JOURNEY_SECONDS,
-            check=False,
-        )
-
-    ended = checked(project)
-    assert ended.returncode == 0, ended.stdout
-    ended = checked(bare)
+    (project / "bare.py").write_text("import anyio\n", encoding="utf-8")
+    config = '{"typeCheckingMode": "strict", "pythonVersion": "3.11", "reportUnusedImport": false}'
+    (project / "pyrightconfig.json").write_text(config, encoding="utf-8")
+    ended = subprocess.run(
+        [str(checker), "--project", str(project), "--pythonpath", str(python)],
+        capture_output=True,
+        text=True,
+        timeout=JOURNEY_SECONDS,
+        check=False,
+    )
     assert '"anyio" could not be resolved' in ended.stdout  # the environment is as bare as it should be
+    assert "1 error, 0 warnings" in ended.stdout
 
 
 @pytest.mark.loop("check")

@@ -66,6 +66,7 @@ def build_bomb() -> bytes:
     return b"%PDF-1.4\n" + body + b"trailer<</Size 5/Root 1 0 R>>\n%%EOF"
 
 
+@pytest.mark.loop("campaign")
 @on_posix
 @journey
 async def test_knowledge_hostile_files_are_read_or_skipped_with_a_reason_and_cite_what_they_say(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ async def test_the_end_of_input_interrupts_a_running_turn(tmp_path):
 @journey
 async def test_no_thread_stays_taken_by_a_process_that_ended_in_order(tmp_path):
     den = Den(tmp_path)
-    threads = [f"thr_{n}" for n in range(40)]
+    threads = [f"thr_{n}" for n in range(16)]
     client = await den.spawn()
     await hello(client)
     for thread_id in threads:

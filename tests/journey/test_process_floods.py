@@ -11,6 +11,7 @@ from spawned import RSS_MIB, Den, drain, journey, on_linux, proc_status
 pytestmark = pytest.mark.cold  # what a process holds is measured
 
 
+@pytest.mark.loop("campaign")
 @journey
 async def test_a_message_of_eight_megabytes_passes_whole(tmp_path):
     async with Den(tmp_path).client() as client:

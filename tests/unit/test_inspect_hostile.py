@@ -185,7 +185,7 @@ async def broken_by(stage: Stage, route: door.PageRoute) -> list[str]:
     return found
 
 
-@pytest.mark.loop("check")
+@pytest.mark.loop("campaign")
 def test_no_value_of_an_address_or_a_form_is_answered_with_a_defect(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(door, "fields_of", lambda body: Read(fields_of(body)))
 

@@ -387,7 +387,11 @@ OF_PROJECTS = [forget_scope, delete_workspace]
 MET = ((WORKS, FORGETS, False), ((*WORKS, *NOTES), OF_PROJECTS, True))
 """The pairs of a work and a forgetting that meet, of facts of the user and of a workspace."""
 CASES = [(work, forget, is_of) for works, forgets, is_of in MET for work in works for forget in forgets]
-IN_CHECK = {(work, forgets[n % len(forgets)], is_of) for works, forgets, is_of in MET for n, work in enumerate(works)}
+IN_CHECK = {
+    (work, forgets[n % len(forgets)], is_of)
+    for works, forgets, is_of in ((WORKS, FORGETS, False), (NOTES, OF_PROJECTS, True))
+    for n, work in enumerate(works)
+}
 """Each work once, and each forgetting."""
 
 
@@ -551,6 +555,7 @@ def test_nothing_comes_in_by_an_import_that_a_forgetting_meets(
 # -- what is said while an erase is under way --------------------------------------------------------------------------
 
 
+@pytest.mark.loop("campaign")
 def test_what_is_said_before_an_erase_commits_is_taken_out_with_its_sources(house: House) -> None:
     async def scene(at: int) -> bool:
         house.fresh()
