@@ -282,7 +282,7 @@ def reading() -> list[Row]:
         return json.dumps({"model": "m", "messages": said[: len(said) * kilobytes * 1024 // len(body)]}).encode()
 
     def ours(body: bytes) -> None:
-        follow_all(START, [one.said for one in openai_chat.read(body, ()).messages])
+        follow_all(START, [one.said for one in openai_chat.read_request(body, ()).messages])
 
     def bare(body: bytes) -> None:
         before = b""

@@ -1,1 +1,1 @@
-"""Doors: the command line, MCP, HTTP, and the chat proxy."""
+"""Doors, the ways in: the command line, MCP, and HTTP with the inspect page and the chat proxy."""

@@ -87,7 +87,7 @@ def test_edits_leave_every_other_byte() -> None:
 
 
 def inserted(reader: Any, body: bytes, text: str, wrappers: tuple[str, ...] = ()) -> tuple[Any, Any]:
-    request = reader.read(body, wrappers)
+    request = reader.read_request(body, wrappers)
     point = request.messages[request.user_index].point
     system = request.system
     return json.loads(apply(body, [point.edit(text)])), json.loads(apply(body, [system.edit(text)]))
@@ -134,7 +134,7 @@ def test_words_of_a_person_are_without_what_their_program_wrapped() -> None:
         content[2]["text"],
     ]
     assert by_system["system"] == [{"type": "text", "text": "x"}]
-    request = anthropic_messages.read(body, ("system-reminder",))
+    request = anthropic_messages.read_request(body, ("system-reminder",))
     assert request.messages[0].words == "Where is it?"
 
 
@@ -144,14 +144,14 @@ def test_only_results_of_tools_are_no_words() -> None:
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {"b": 1, "a": 2}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "done"}]},
     ]
-    request = anthropic_messages.read(json.dumps({"messages": said}).encode(), ())
+    request = anthropic_messages.read_request(json.dumps({"messages": said}).encode(), ())
     assert request.user_index == 0
     assert [one.said.role for one in request.messages] == ["user", "assistant", "tool"]
 
 
 def test_a_system_message_between_is_no_word_of_the_conversation() -> None:
     said = [{"role": "user", "content": "Hi"}, {"role": "system", "content": "These agents can be called."}]
-    request = anthropic_messages.read(json.dumps({"system": "Be brief.", "messages": said}).encode(), ())
+    request = anthropic_messages.read_request(json.dumps({"system": "Be brief.", "messages": said}).encode(), ())
     assert [one.said.role for one in request.messages] == ["user"]
     assert request.system_texts == ["Be brief.", "These agents can be called."]
 
@@ -164,7 +164,9 @@ def test_the_chain_has_nothing_that_programs_change() -> None:
             "system": str(more),
             "messages": [{"role": "user", "content": content}, {"role": "assistant", "content": [call]}],
         }
-        return follow_all(START, [one.said for one in anthropic_messages.read(json.dumps(body).encode(), ()).messages])
+        return follow_all(
+            START, [one.said for one in anthropic_messages.read_request(json.dumps(body).encode(), ()).messages]
+        )
 
     assert chain() == chain(cache_control={"type": "ephemeral"})
     equal = [
@@ -264,7 +266,7 @@ def test_a_request_full_of_marks_costs_its_length(mark: str) -> None:
     said = [{"role": "user", "content": mark * (1_000_000 // len(mark))}]
     body = json.dumps({"model": "m", "messages": said}, ensure_ascii=False).encode()
     before = time.process_time()
-    follow_all(START, [one.said for one in openai_chat.read(body, ["note", "aside"]).messages])
+    follow_all(START, [one.said for one in openai_chat.read_request(body, ["note", "aside"]).messages])
     assert time.process_time() - before < 2.0
 
 
@@ -279,5 +281,5 @@ def test_a_request_full_of_marks_costs_its_length(mark: str) -> None:
 def test_a_request_of_more_parts_than_a_conversation_has_is_not_read(messages: bytes) -> None:
     before = time.process_time()
     with pytest.raises(UnreadableError):
-        openai_chat.read(b'{"messages":[' + messages + b"]}", ())
+        openai_chat.read_request(b'{"messages":[' + messages + b"]}", ())
     assert time.process_time() - before < 0.5

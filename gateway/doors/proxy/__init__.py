@@ -1,6 +1,6 @@
 """The chat proxy: `pioneer proxy`. A program that knows nothing of memory uses it once its model's address is changed.
 
-dialects/  the readers of requests and answers, one pure module for each of three dialects
+dialects/  the readers of requests and answers, one pure module for each of three APIs
 
 Rule 1: memory never delays a chat beyond a deadline and never breaks one: the proxy is a process of its own, which asks
 a spawned `pioneer serve` and goes on without its answer.

@@ -210,7 +210,7 @@ class ProxyDoor:
             return "-"
 
     async def _serve(self, judged: _JudgedRequest, exchange: Exchange, receive: Any, send: Any) -> str:
-        """Pass a request on, with blocks of memory where its dialect is understood; return its route's name."""
+        """Pass a request on, with blocks of memory where its API is understood; return its route's name."""
         headers, address = judged.headers, judged.address
         api = APIS.get(address.path) if judged.verb == "POST" else None
         is_own = (

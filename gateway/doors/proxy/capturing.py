@@ -134,7 +134,7 @@ class Capturing:
         client = name_of(_one(headers, "user-agent"), names["agent_id"])
         row = client_rows().get(client, ClientRow(agent=[]))
         try:
-            request: ChatRequest = READERS[api].read(body, row.wrappers)
+            request = READERS[api].read_request(body, row.wrappers)
         except UnreadableError:
             return RecalledRequest(body, "skipped")
         earlier = self._find_earlier(request.names.get(NAMED_ANSWER))
@@ -273,6 +273,8 @@ class Capturing:
 
         `note_written` is called once the answer outlives this process.
         """
+        if capture.turn_id is not None:
+            self._streaming.discard(capture.turn_id)
         finish = self._finish_of(capture, tee.answer(), status)
         if finish is not None:
             self.last_turn_at = round(time.time() * 1000)
@@ -283,8 +285,6 @@ class Capturing:
         if status == "succeeded" and not answer.is_whole:
             status = "provider_failure"
         self._add_usage(capture.turn_id, answer.usage)
-        if capture.turn_id is not None:
-            self._streaming.discard(capture.turn_id)
         if status == "succeeded" and answer.called:
             self._note_called(capture, answer)
             return None

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.doors.proxy.dialects import anthropic_messages, openai_chat, openai_responses
-from gateway.doors.proxy.dialects.reading import AnswerReader, ChatAnswer, EventReader
+from gateway.doors.proxy.dialects.reading import AnswerReader, ApiReader, ChatAnswer, EventReader
 from gateway.doors.proxy.route import Api
 
-READERS: Mapping[Api, Any] = {"chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages}
+READERS: Mapping[Api, ApiReader] = {"chat": openai_chat, "responses": openai_responses, "messages": anthropic_messages}
 """The module of `dialects` that reads the requests and answers of each API."""
 ASIDE_BYTES = 64 * 1024
 """Bytes that are put aside before they are read at once: 400 usual chunks, in about a millisecond."""
@@ -82,7 +82,7 @@ class Tee:
             return ChatAnswer(is_whole=True)
         if self._events is None:
             data, self._aside = b"".join(self._aside), []
-            return READERS[self._api].fold(data)
+            return READERS[self._api].read_answer(data)
         self._read(self._events)
         for event in self._events.end():
             self._streamed.take(event)

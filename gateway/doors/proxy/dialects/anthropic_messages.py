@@ -1,4 +1,4 @@
-"""The dialect of Anthropic's `/v1/messages`."""
+"""The reader of Anthropic's `/v1/messages`. Satisfies `ApiReader`."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from protocol.conversation.turns import Usage
 _SESSION = re.compile(r"session_(?:id\W{1,8})?([0-9a-fA-F-]{36})")
 
 
-def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
+def read_request(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     """Return a request; `wrappers` are those of its program (`strip_wrappers`). Raises `UnreadableError`."""
     top = members(body)
     system = top.get("system")
@@ -104,7 +104,7 @@ class MessagesStream:
         return ChatAnswer(words, messages, _usage(self._usage), self._is_whole, model=self._model)
 
 
-def fold(data: bytes) -> ChatAnswer:
+def read_answer(data: bytes) -> ChatAnswer:
     """Return an answer that came whole."""
     whole = table_of(value_at(data, slice(0, len(data))))
     parts = [table_of(one) for one in list_of(whole.get("content"))]

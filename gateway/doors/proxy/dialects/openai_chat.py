@@ -1,4 +1,4 @@
-"""The dialect of OpenAI's `/v1/chat/completions`."""
+"""The reader of OpenAI's `/v1/chat/completions`. Satisfies `ApiReader`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from protocol.conversation.turns import Usage
 SYSTEM = frozenset({"system", "developer"})
 
 
-def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
+def read_request(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     """Return a request; `wrappers` are those of its program (`strip_wrappers`). Raises `UnreadableError`."""
     top = members(body)
     found: list[ReadMessage] = []
@@ -102,7 +102,7 @@ class ChatStream:
         return ChatAnswer(words, [said], _usage(self._usage), bool(self._ended), model=self._model)
 
 
-def fold(data: bytes) -> ChatAnswer:
+def read_answer(data: bytes) -> ChatAnswer:
     """Return an answer that came whole."""
     whole = table_of(value_at(data, slice(0, len(data))))
     choices = list_of(whole.get("choices"))

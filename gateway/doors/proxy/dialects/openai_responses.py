@@ -1,4 +1,4 @@
-"""The dialect of OpenAI's `/v1/responses`."""
+"""The reader of OpenAI's `/v1/responses`. Satisfies `ApiReader`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ SYSTEM = frozenset({"system", "developer"})
 CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 
 
-def read(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
+def read_request(body: bytes, wrappers: Sequence[str]) -> ChatRequest:
     """Return a request; `wrappers` are those of its program (`strip_wrappers`). Raises `UnreadableError`."""
     top = members(body)
     found: list[ReadMessage] = []
@@ -113,7 +113,7 @@ class ResponsesStream:
         return ChatAnswer(join_kept_words([begun.text, words]), messages, model=self._model)
 
 
-def fold(data: bytes) -> ChatAnswer:
+def read_answer(data: bytes) -> ChatAnswer:
     """Return an answer that came whole."""
     return _answer(table_of(value_at(data, slice(0, len(data)))), is_whole=True)
 

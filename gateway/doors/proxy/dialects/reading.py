@@ -1,4 +1,4 @@
-"""The types that all dialects read requests and answers into, and the places at which memory is inserted; pure.
+"""The types that the readers of all APIs return, and the places at which memory is inserted; pure.
 
 Rule 1: a place is an offset in the client's own bytes.
 Rule 2: the words of a person are a user message's text without the wrappers that the program puts into it.
@@ -68,7 +68,7 @@ class ReadMessage(Struct, frozen=True):
 
 
 class ChatRequest(Struct, frozen=True):
-    """A request as a dialect reads it."""
+    """A request as it is read in any API."""
 
     messages: Sequence[ReadMessage]
     system_texts: Sequence[str]
@@ -87,7 +87,7 @@ class ChatRequest(Struct, frozen=True):
 
 
 class ChatAnswer(NamedTuple):
-    """An answer as a dialect reads it."""
+    """An answer as it is read in any API."""
 
     text: str = ""
     """The words that are kept."""
@@ -120,6 +120,22 @@ class AnswerReader(Protocol):
 
     def answer(self) -> ChatAnswer:
         """Return the answer, as far as it came; `take` must not be called after it."""
+        ...
+
+
+class ApiReader(Protocol):
+    """The module that reads one API."""
+
+    def read_request(self, body: bytes, wrappers: Sequence[str], /) -> ChatRequest:
+        """Return a request; `wrappers` are those of its program (`strip_wrappers`). Raises `UnreadableError`."""
+        ...
+
+    def begin_answer(self) -> AnswerReader:
+        """Return the reader of an answer that streams, before its first event."""
+        ...
+
+    def read_answer(self, data: bytes, /) -> ChatAnswer:
+        """Return an answer that came whole."""
         ...
 
 
