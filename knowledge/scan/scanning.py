@@ -263,8 +263,7 @@ class Scanner:
         gone = leftovers.gone
         moves, new = _match(gone, leftovers.held)
         await self._add(known, new, counts)
-        present = await means.db.read(lambda tx: count_readable(tx, known.id))
-        if len(moves) * MERGED_FOR >= present:
+        if moves and len(moves) * MERGED_FOR >= await means.db.read(lambda tx: count_readable(tx, known.id)):
             await means.db.note(merge_cards)
         for first in range(0, len(gone), FILES_AT_ONCE):
             some = gone[first : first + FILES_AT_ONCE]
