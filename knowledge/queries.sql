@@ -162,9 +162,20 @@ WHERE f.collection = :collection AND f.inode = wanted.value ->> 1 AND f.device =
     AND f.mtime_ns = wanted.value ->> 4 AND f.content IS NULL AND f.state = 'pending' AND f.id > wanted.value ->> 0
 ORDER BY wanted.key, f.id
 
+-- name: known_inodes
+-- Which of some files that are new at their places have the inode and size of one that was read.
+SELECT DISTINCT wanted.key FROM json_each(:seen) AS wanted CROSS JOIN knowledge_file AS f INDEXED BY knowledge_file_inode
+WHERE f.collection = :collection AND f.inode = wanted.value ->> 0 AND f.device = wanted.value ->> 1 AND f.size = wanted.value ->> 2
+    AND f.mtime_ns = wanted.value ->> 3 AND f.content IS NOT NULL
+
+-- name: files_at
+-- The files that some places have, and whether each was never read.
+SELECT wanted.key, f.id, f.content IS NULL AND f.state = 'pending' FROM json_each(:places) AS wanted CROSS JOIN knowledge_file AS f
+WHERE f.collection = :collection AND f.folder = wanted.value ->> 0 AND f.name = wanted.value ->> 1
+
 -- name: move_file
--- A file has another path; all that is known of it stays.
-UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language WHERE id = :id
+-- A file has another path; all that is known of it stays, but perhaps the terms of its names.
+UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language, card = coalesce(:card, card) WHERE id = :id
 
 -- name: find_file_again
 -- A file that was missing waits to be read.
@@ -339,6 +350,10 @@ INSERT INTO knowledge_card_fts (rowid, body) VALUES (:id, :body)
 -- name: remove_card
 -- The names of a file leave the index; the same holds for them.
 INSERT INTO knowledge_card_fts (knowledge_card_fts, rowid, body) VALUES ('delete', :id, :body)
+
+-- name: merge_cards
+-- The full-text table of names becomes one segment, in which a term is found at once.
+INSERT INTO knowledge_card_fts (knowledge_card_fts) VALUES ('optimize')
 
 -- name: cards_there
 -- Those of some files whose names are in the index.

@@ -326,9 +326,14 @@ class PathTerms(Struct, frozen=True):
     new: Sequence[str]
 
 
-def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordChanges) -> None:
-    """Exchange the terms of the old path for those of the new one in each moved file's card."""
-    cards: list[dict[str, SqlValue]] = []
+def merge_cards(tx: Tx) -> None:
+    """Make the index of names one segment: to take a term out of a row then costs a third of what it costs in many."""
+    tx.run(SQL["merge_cards"])
+
+
+def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordChanges) -> dict[int, bytes | None]:
+    """Exchange the terms of the old path for those of the new one in the index; return the cards to be stored."""
+    cards: dict[int, bytes | None] = {}
     for file, card, _ in tx.all(SQL["cards_of_files"], {"rows": json.dumps(list(moved))}):
         before = unpack(card)
         kept = before.split()
@@ -336,9 +341,9 @@ def move_cards(tx: Tx, owner: int, moved: Mapping[int, PathTerms], words: WordCh
             if term in kept:
                 kept.remove(term)
         after = " ".join(sorted([*kept, *moved[file].new]))
-        cards.append({"id": file, "card": pack(after)})
+        cards[file] = pack(after)
         _change_words(words, file, owner, before, after)
-    tx.run_many(SQL["set_card"], cards)
+    return cards
 
 
 def _rows(tx: Tx, statement: str, owners: Sequence[int], term: str) -> list[int]:

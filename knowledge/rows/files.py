@@ -197,13 +197,14 @@ class FileTwin(Struct, frozen=True):
 
 
 class FileMove(NamedTuple):
-    """The place at which the file of a row is now."""
+    """The place at which the file of a row is now; `card` has the terms of its names, None where they stay."""
 
     id: int
     folder: str
     name: str
     kind: str
     language: str | None
+    card: bytes | None = None
 
 
 def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]:
@@ -217,6 +218,23 @@ def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]
             twins[twin.gone] = twin
             taken.add(twin.id)
     return list(twins.values())
+
+
+Inode = tuple[int, int, int, int]
+"""What a moved file keeps: its inode, device, size and time of change."""
+
+
+def find_known_inodes(tx: Tx, collection: int, seen: Sequence[Inode]) -> set[int]:
+    """Return the indexes of those of some new files that a file which was read may have become."""
+    rows = tx.all(SQL["known_inodes"], {"collection": collection, "seen": json.dumps(seen)}) if seen else []
+    return {index for (index,) in rows}
+
+
+def clear_places(tx: Tx, collection: int, places: Sequence[tuple[str, str]]) -> set[int]:
+    """Remove the unread files of some places (folder, name); return the indexes of places that a read file has."""
+    rows = tx.all(SQL["files_at"], {"collection": collection, "places": json.dumps(places)}) if places else []
+    remove_files(tx, [row for _, row, is_unread in rows if is_unread])
+    return {index for index, _, is_unread in rows if not is_unread}
 
 
 def remove_files(tx: Tx, rows: Sequence[int]) -> None:

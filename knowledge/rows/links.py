@@ -172,7 +172,11 @@ def titles_of(tx: Tx, contents: Collection[int]) -> dict[int, str]:
 
 def _number_of(name: str) -> int:
     """Return the 32-bit number of a name in the table of imports; two names that share one are resolved together."""
-    return int.from_bytes(hashlib.blake2b(fold_name(name).encode(), digest_size=4).digest(), "big")
+    return _number_of_folded(fold_name(name))
+
+
+def _number_of_folded(folded: str) -> int:
+    return int.from_bytes(hashlib.blake2b(folded.encode(), digest_size=4).digest(), "big")
 
 
 def _key_number(link: RawLink) -> int:
@@ -263,10 +267,16 @@ def _names_of(tx: Tx, entity: Entity) -> set[str]:
 
 
 def _own_names(entity: Entity) -> set[str]:
-    """Return the names that a file has by its path: its stem, and for a file of `OF_FOLDER` its folder's name."""
-    stem = stem_of(entity.name)
-    folder = (entity.path or "").rpartition("/")[0].rpartition("/")[2]
-    return {stem, folder} if folder and entity.kind == "code" and stem in OF_FOLDER else {stem}
+    """Return the names that a file has by its path."""
+    return _names_by_path(entity.kind, entity.path or entity.name)
+
+
+def _names_by_path(kind: str, path: str) -> set[str]:
+    """Return the names of a path: its stem, and for a file of `OF_FOLDER` its folder's name."""
+    above, _, name = path.rpartition("/")
+    stem = stem_of(name)
+    folder = above.rpartition("/")[2] if kind == "code" and stem in OF_FOLDER else ""
+    return {stem, folder} if folder else {stem}
 
 
 def _holds(link: RawLink, file: LinkedFile) -> bool:
@@ -377,8 +387,9 @@ class _Moving(NamedTuple):
 
     def names(self, aliases: Mapping[int, list[str]]) -> set[str]:
         """Return its old and its new names."""
-        moved = self.entity._replace(name=self.file.name, path=self.file.path)
-        return {*_own_names(self.entity), *_own_names(moved), *aliases.get(self.entity.row, ())}
+        before, after = self.entity, self.file
+        old, new = (_names_by_path(before.kind, path) for path in (before.path or "", after.path))
+        return {*old, *new, *aliases.get(before.row, ())}
 
 
 def move_files_in_graph(tx: Tx, rows: Sequence[int]) -> None:
@@ -435,7 +446,7 @@ def _find_linked(tx: Tx, moving: Sequence[_Moving]) -> list[_Moving]:
 def _find_wanted(tx: Tx, names: Collection[str]) -> set[str]:
     """Return the names that a stored link or import uses."""
     folded = {name: fold_name(name) for name in names}
-    numbers = {name: _number_of(name) for name in names}
+    numbers = {name: _number_of_folded(one) for name, one in folded.items()}
     linked = find_keys(tx, set(folded.values()))
     imported = {key for (key,) in tx.all(SQL["imported_names"], {"keys": encode(sorted(numbers.values())).decode()})}
     return {name for name in names if folded[name] in linked or numbers[name] in imported}

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import cache, partial
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import anyio.to_thread
 import msgspec
@@ -20,13 +20,16 @@ from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import FileChange, add_change, add_changes
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
-from knowledge.rows.contents import PathTerms, WordChanges, move_cards
+from knowledge.rows.contents import PathTerms, WordChanges, merge_cards, move_cards
 from knowledge.rows.files import (
     FileMove,
+    Inode,
     SeenRow,
     add_files,
+    clear_places,
     count_readable,
     files_of_folder,
+    find_known_inodes,
     folders_of,
     hurry_waiting,
     miss_file,
@@ -45,7 +48,7 @@ from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_be
 from knowledge.scan.patterns import LeftOut
 from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
 from protocol.seams.ports import JobHandle, SqlValue, Tx
-from protocol.seams.safe_files import SafeRoot, UnsafeFileError
+from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
 from protocol.settings import KnowledgeSettings
 
 FOLDERS_AT_ONCE = 64
@@ -60,6 +63,8 @@ id. After a scan that was killed the files are read when this time is over.
 """
 AGREED_MS = 600_000
 """The time for which files that are gone together are withheld. A scan after it that still misses them removes them."""
+MERGED_FOR = 20
+"""The index of names is merged before one file in so many is moved: a microsecond a file, which saves 70 a move."""
 MAX_BAD = 100
 """The most lines that are no patterns and are kept."""
 LOST = ("root_missing", "root_empty", "permission_denied")
@@ -130,6 +135,7 @@ class Scanner:
         sights = iter(walk)
         walked: set[str] = set()
         gone: list[Gone] = []
+        held: list[tuple[str, SeenFile]] = []
         counts: Counter[str] = Counter()
         is_empty = True
         present = await means.db.read(lambda tx: count_readable(tx, known.id))
@@ -143,23 +149,35 @@ class Scanner:
             for sight, plan in plans:
                 gone += [(sight.folder, row, reason) for row, reason in plan.gone]
             if plans:
-                await self._store(known, plans, counts)
+                held += await self._store(known, plans, counts)
             await means.db.calm()
         gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
-        await self._end(known, walk, gone, counts)
+        await self._end(known, walk, _Leftovers(gone, held), counts)
 
     async def _store(
         self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]], counts: Counter[str]
-    ) -> None:
-        """Store and count the new and the changed files of some folders."""
+    ) -> list[tuple[str, SeenFile]]:
+        """Store and count the new and the changed files of some folders.
+
+        Returns the new files that are not stored, as each may be one of the index that moved.
+        """
         new = [(sight.folder, seen) for sight, plan in plans for seen in plan.new]
         changed = [one for _, plan in plans for one in plan.changed]
-        counts["added"] += len(new)
+        held: set[int] = set()
+        if known.scanned_at is not None and new:
+            inodes = [_inode_of(seen.entry) for _, seen in new]
+            held = await self._means.db.read(lambda tx: find_known_inodes(tx, known.id, inodes))
         counts["changed"] += len(changed)
-        for first in range(0, len(new), FILES_AT_ONCE):
-            await self._means.db.note(partial(self._add_some, known, new[first : first + FILES_AT_ONCE]))
+        await self._add(known, [one for index, one in enumerate(new) if index not in held], counts)
         for first in range(0, len(changed), FILES_AT_ONCE):
             await self._means.db.note(partial(self._renew_some, known, changed[first : first + FILES_AT_ONCE]))
+        return [new[index] for index in sorted(held)]
+
+    async def _add(self, known: KnownCollection, new: Sequence[tuple[str, SeenFile]], counts: Counter[str]) -> None:
+        """Store and count new files."""
+        counts["added"] += len(new)
+        for first in range(0, len(new), FILES_AT_ONCE):
+            await self._means.db.note(partial(self._add_some, known, new[first : first + FILES_AT_ONCE]))
 
     def _add_some(self, known: KnownCollection, files: Sequence[tuple[str, SeenFile]], tx: Tx) -> None:
         """Store new files of a collection with their folders, unless it was removed meanwhile."""
@@ -219,29 +237,39 @@ class Scanner:
             return _to_seen_folders(sights)
         counts: Counter[str] = Counter()
         if plans:
-            await self._store(known, plans, counts)
-            await means.db.note(lambda tx: self._take_away(tx, known, gone, counts))
+            held = await self._store(known, plans, counts)
+            moves, held = _match(gone, held)
+            await self._add(known, held, counts)
+            await means.db.note(lambda tx: self._take_away(tx, known, gone, moves, counts))
             self._notices.count(known.collection_id, counts)
         return _to_seen_folders(sights)
 
-    def _take_away(self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str]) -> None:
+    def _take_away(
+        self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], moves: "Moves", counts: Counter[str]
+    ) -> None:
         """Store gone files of some folders as moved or missing, and queue the reading of what waits."""
         fresh = find_collection(tx, known.collection_id)
         if fresh is None:
             return
-        left = self._move_some(fresh, gone, counts, tx)
+        left = self._move_some(fresh, gone, moves, counts, tx)
         for _, row, reason in left:
             miss_file(tx, row.id, reason)
         counts["removed"] += len(left)
         release_files(tx, fresh.id, resting=False)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
-    async def _end(self, known: KnownCollection, walk: Walk, gone: Sequence[Gone], counts: Counter[str]) -> None:
+    async def _end(self, known: KnownCollection, walk: Walk, leftovers: "_Leftovers", counts: Counter[str]) -> None:
         """Store gone files as moved or missing, and the outcome of the scan; queue the reading of what waits."""
         means = self._means
         left: list[Gone] = []
+        gone = leftovers.gone
+        moves, new = _match(gone, leftovers.held)
+        await self._add(known, new, counts)
+        if moves and len(moves) * MERGED_FOR >= await means.db.read(lambda tx: count_readable(tx, known.id)):
+            await means.db.note(merge_cards)
         for first in range(0, len(gone), FILES_AT_ONCE):
-            left += await means.db.note(partial(self._move_some, known, gone[first : first + FILES_AT_ONCE], counts))
+            some = gone[first : first + FILES_AT_ONCE]
+            left += await means.db.note(partial(self._move_some, known, some, moves, counts))
             await means.db.calm()
         ending = _Ending(walk, left)
         if not await means.db.note(lambda tx: self._close(tx, known, ending, counts)):
@@ -290,31 +318,74 @@ class Scanner:
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
         return True
 
-    def _move_some(self, known: KnownCollection, gone: Sequence[Gone], counts: Counter[str], tx: Tx) -> list[Gone]:
-        """Give gone files the paths of the new ones that they became; return those that were not moved."""
+    def _move_some(
+        self, known: KnownCollection, gone: Sequence[Gone], moves: "Moves", counts: Counter[str], tx: Tx
+    ) -> list[Gone]:
+        """Give gone files the paths of the new ones that they became; return those that were not moved.
+
+        Of a file without a place in `moves` the new one may be a row that an earlier look or a killed scan stored.
+        """
         if find_collection(tx, known.collection_id) is None:
             return []
         places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
-        found = twins_of(tx, known.id, [row for _, row in places.values()])
+        found = twins_of(tx, known.id, [row for id_, (_, row) in places.items() if id_ not in moves])
         twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]
         remove_files(tx, [twin.id for twin in twins])
-        move_files(tx, [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins])
+        held = [(row, *moves[row]) for row in places if row in moves]
+        taken = clear_places(tx, known.id, [(folder, seen.entry.name) for _, folder, seen in held])
+        moved = [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins]
+        moved += [
+            FileMove(row, folder, seen.entry.name, seen.kind.kind, seen.kind.language)
+            for index, (row, folder, seen) in enumerate(held)
+            if index not in taken
+        ]
         terms = cache(self._means.lexicon.index_terms)  # many files share a folder
         changed: dict[int, PathTerms] = {}
         changes: list[FileChange] = []
-        for twin in twins:
-            folder, row = places[twin.gone]
-            parts = [(folder, twin.folder), *([(row.name, twin.name)] if row.name != twin.name else [])]
+        for one in moved:
+            folder, row = places[one.id]
+            parts = [(folder, one.folder), *([(row.name, one.name)] if row.name != one.name else [])]
             before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
-            changed[row.id] = PathTerms(before, after)
-            changes.append(FileChange("moved", path_of(twin.folder, twin.name), path_of(folder, row.name)))
+            changed[one.id] = PathTerms(before, after)
+            changes.append(FileChange("moved", path_of(one.folder, one.name), path_of(folder, row.name)))
         words = WordChanges()
-        move_cards(tx, known.owner, changed, words)
+        cards = move_cards(tx, known.owner, changed, words)
+        move_files(tx, [one._replace(card=cards[one.id]) for one in moved])
         words.store(tx)
         add_changes(tx, known, changes, self._means.clock.now())
-        counts["moved"] += len(twins)
+        counts["moved"] += len(moved)
         counts["added"] -= len(twins)
         return [one for one in gone if one[1].id not in changed]
+
+
+Moves: TypeAlias = dict[int, tuple[str, SeenFile]]
+"""The new file, with its folder, that the gone file of a row became."""
+
+
+class _Leftovers(Struct, frozen=True):
+    """What a walk leaves to its end: gone files, and new ones, with their folders, that they may have become."""
+
+    gone: Sequence[Gone]
+    held: Sequence[tuple[str, SeenFile]]
+
+
+def _inode_of(file: FolderEntry | SeenRow) -> Inode:
+    return file.inode, file.device, file.size, file.mtime_ns
+
+
+def _match(gone: Sequence[Gone], held: Sequence[tuple[str, SeenFile]]) -> tuple[Moves, list[tuple[str, SeenFile]]]:
+    """Return which new files the gone ones became, by their inodes, and the new files that none became."""
+    waiting: dict[Inode, list[tuple[str, SeenFile]]] = {}
+    for one in held:
+        waiting.setdefault(_inode_of(one[1].entry), []).append(one)
+    moves: Moves = {}
+    for _, row, reason in gone:
+        alike = waiting.get(_inode_of(row), []) if row.content is not None and reason is None else []
+        found = next((one for one in alike if one[1].kind.kind == row.kind), None)
+        if found is not None:
+            moves[row.id] = found
+            alike.remove(found)
+    return moves, [one for some in waiting.values() for one in some]
 
 
 def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:

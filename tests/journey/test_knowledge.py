@@ -568,3 +568,24 @@ async def test_knowledge_an_address_gives_back_the_text_that_was_shown_with_it(t
         )
         assert (cut["text"], cut["next_line"]) == (long_line[:100], 4)
         assert (begun["cut_chars"], cut["cut_chars"]) == (0, len(long_line) + 1 - 100)  # with the end of its line
+
+
+@on_posix
+@journey
+async def test_a_second_name_of_a_file_is_a_copy_and_a_third_one_in_place_of_the_first_is_a_move(tmp_path):
+    folder = Path(write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"}))
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        (folder / "b.md").hardlink_to(folder / "a.md")
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        files = (await client.request("knowledge/files", {"collection_id": name}))["files"]
+        first = next(one["file_id"] for one in files if one["path"] == "a.md")
+        assert [one["path"] for one in files] == ["a.md", "b.md"]
+        (folder / "a.md").rename(folder / "c.md")
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        files = (await client.request("knowledge/files", {"collection_id": name}))["files"]
+        assert sorted((one["path"], one["file_id"] == first) for one in files) == [("b.md", False), ("c.md", True)]
+        (hit,) = (await search(client, "walrus"))["hits"]
+        assert sorted(place["path"] for place in hit["locations"]) == ["b.md", "c.md"]

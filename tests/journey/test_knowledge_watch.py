@@ -280,9 +280,10 @@ async def test_a_first_scan_ends_with_one_notice_that_all_is_indexed(tmp_path: P
     async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
         store, wanted = Scanner._store, list[list[str]]()
 
-        async def store_and_look(scanner: Scanner, *given: Any) -> None:
-            await store(scanner, *given)
+        async def store_and_look(scanner: Scanner, *given: Any) -> Any:
+            held = await store(scanner, *given)
             wanted.append(await app.base.database.read(lambda tx: collections_to_read(tx, 2**62)))
+            return held
 
         monkeypatch.setattr(Scanner, "_store", store_and_look)
         monkeypatch.setattr(scanning, "FOLDERS_AT_ONCE", 2)  # of the four: two lots have files

@@ -19,7 +19,7 @@ from knowledge.rows.contents import (
     keep_words,
     pieces_with,
 )
-from knowledge.rows.files import add_files, release_files, waiting_files
+from knowledge.rows.files import add_files, clear_places, find_known_inodes, release_files, waiting_files
 from knowledge.rows.statements import SQL
 from protocol.seams.ports import Tx
 
@@ -96,14 +96,19 @@ def test_the_size_of_a_collection_is_read_without_a_look_at_its_pieces_or_the_ro
     assert [step for step in plan if "knowledge_file" in step and "COVERING INDEX" not in step] == []
 
 
-def test_new_files_are_read_when_their_scan_has_told_which_of_them_moved(tx: Tx) -> None:
+def add_collection_with(tx: Tx, *names: str) -> None:
+    """A collection whose files were seen and not read."""
     tx.run(
         "INSERT INTO collection (id, collection_id, owner, name, path, include, exclude, follow_gitignore, watch, recall, meaning,"
         " enrich, state, created_at) VALUES (1, 'notes', 1, 'notes', '/notes', '[]', '[]', 1, 1, 1, 'off', 0, 'live', 0)"
     )
     seen = {"device": 1, "inode": 2, "size": 3, "mtime_ns": 4, "kind": "markdown", "language": None, "now": 5}
-    place = {"file_id": "fil_1", "collection": 1, "folder": "", "name": "a.md", "is_baseline": 0, "held_until": 1000}
-    add_files(tx, [seen | place])
+    own = {"collection": 1, "folder": "", "is_baseline": 0, "held_until": 1000}
+    add_files(tx, [seen | own | {"file_id": f"fil_{name}", "name": name} for name in names])
+
+
+def test_new_files_are_read_when_their_scan_has_told_which_of_them_moved(tx: Tx) -> None:
+    add_collection_with(tx, "a.md")
     assert waiting_files(tx, 1, 999, 10) == []
     assert len(waiting_files(tx, 1, 1000, 10)) == 1  # its scan was killed
     release_files(tx, 1, resting=False)
@@ -124,3 +129,12 @@ def test_a_content_whose_words_are_gone_gets_them_again_when_it_is_found_again(t
     words.store(tx)
     assert pieces_with(tx, [1], "walrus") == [1]
     tx.run("INSERT INTO knowledge_fts (knowledge_fts) VALUES ('integrity-check')")
+
+
+def test_a_file_moves_to_a_place_that_a_watch_found_it_at_but_not_to_one_that_was_read(tx: Tx) -> None:
+    add_collection_with(tx, "a.md", "b.md")
+    content = add_content(tx, NewContent(1, b"s", "markdown", "utf-8", 1, 1, None, 0.5, "[]", "[]"), [], WordChanges())
+    tx.run("UPDATE knowledge_file SET state = 'indexed', content = :content WHERE name = 'b.md'", {"content": content})
+    assert find_known_inodes(tx, 1, [(2, 1, 3, 4), (2, 1, 3, 5)]) == {0}
+    assert clear_places(tx, 1, [("", "a.md"), ("", "b.md"), ("", "c.md")]) == {1}
+    assert tx.all("SELECT name FROM knowledge_file") == [("b.md",)]
