@@ -258,7 +258,13 @@ def _is_downloaded(found: os.stat_result) -> bool:
 
 def _entry(name: str, found: os.stat_result) -> FolderEntry:
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), "other")
-    return FolderEntry(name, kind, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, _is_downloaded(found))
+    device, inode = _to_signed(found.st_dev), _to_signed(found.st_ino)
+    return FolderEntry(name, kind, device, inode, found.st_size, found.st_mtime_ns, _is_downloaded(found))
+
+
+def _to_signed(number: int) -> int:
+    """Return the last 64 bits of a number of the file system, as a signed integer: a database stores no larger one."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _entries(folder: int | str) -> list[FolderEntry]:

@@ -159,3 +159,17 @@ def test_knowledge_statement_10_a_link_swapped_in_is_never_followed(tmp_path: Pa
     assert "outside" not in seen
     with SafeFolder(tmp_path / "root") as opened:  # whether a read of before met the folder is up to the threads
         assert read(opened, "sub/f") == "inside"
+
+
+@pytest.mark.parametrize("inode", [5, 1 << 63, (1 << 64) - 1, (7 << 64) + 5])
+def test_an_entry_has_numbers_that_a_database_stores(root: SafeFolder, monkeypatch: pytest.MonkeyPatch, inode: int):
+    """Some file systems, and Windows, number files beyond 63 bits."""
+
+    def with_inode(found: os.stat_result) -> os.stat_result:
+        return os.stat_result((found.st_mode, inode, *found[2:]), {"st_mtime_ns": found.st_mtime_ns})
+
+    for name, real in (("stat", os.stat), ("lstat", os.lstat)):
+        monkeypatch.setattr(os, name, lambda *given, real=real, **named: with_inode(real(*given, **named)))
+    entry = root.find("deep/er/note.md")
+    assert -(1 << 63) <= entry.inode < 1 << 63
+    assert (entry.inode - inode) % (1 << 64) == 0
