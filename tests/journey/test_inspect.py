@@ -618,6 +618,17 @@ def test_an_open_page_hears_of_changes(tmp_path):
             writer.join()
 
 
+def test_an_open_page_hears_nothing_after_its_session(tmp_path):
+    with PageDen(tmp_path).door() as den:
+        page = den.enter()
+        with den.raw() as raw:
+            raw.send(f"GET {den.base}events HTTP/1.1\r\nHost: 127.0.0.1:{den.port}\r\n\r\n".encode())
+            raw.until(b":\n\n")
+            den.send(page.form("/end"), 200)
+            remember(den, SAUNA)
+            assert b"event:" not in raw.until(b"0\r\n\r\n")  # the stream's last part
+
+
 def test_the_page_sees_what_other_workspaces_and_agents_learned(tmp_path):
     with PageDen(tmp_path).door() as den:
         for name in ("ws_a", "ws_b"):

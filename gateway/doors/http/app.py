@@ -274,7 +274,7 @@ class Door:
             await anyio.sleep(self._failures.delay(time.monotonic()))
             await exchange.send(pages.refuse())
         elif rest == "events" and verb == "GET":
-            await self._serve_page_events(exchange)
+            await self._serve_page_events(pages, session, exchange)
         else:
 
             async def work(caller: HttpCaller, request: Request) -> Answer:
@@ -294,15 +294,18 @@ class Door:
             await anyio.sleep(self._failures.delay(time.monotonic()))
         return await exchange.send(answer)
 
-    async def _serve_page_events(self, exchange: Exchange) -> None:
-        """Send an open page the names of memory's events, so that it loads itself anew."""
+    async def _serve_page_events(self, pages: Pages, session: Any, exchange: Exchange) -> None:
+        """Send an open page the names of memory's events while its session lasts, so that it loads itself anew."""
         if len(self._streams) >= self._app.base.config.config.http.max_streams:
             return await exchange.send(answer_of(TOO_MANY))
         wanted = WantedEvents(names_of("memory/*"))
         stream = EventStream(self._events, wanted, self._workspace_of, None)
 
         async def write(part: bytes) -> None:
-            await exchange.send_part(without_data(part))
+            if pages.is_open(session, self._app.base.config.config.http.session_hours):
+                await exchange.send_part(without_data(part))
+            else:
+                stream.end()
 
         return await self._run_stream(stream, exchange, write)
 

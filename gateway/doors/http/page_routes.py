@@ -50,6 +50,10 @@ class Pages(Protocol):
         """Return the open session of a name; None where there is none."""
         ...
 
+    def is_open(self, session: Any, hours: int) -> bool:
+        """Return whether a session that was found is still open; to ask does not use it."""
+        ...
+
     def refuse(self) -> Answer:
         """Return the answer to a request without an open session."""
         ...

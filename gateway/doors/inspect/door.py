@@ -151,6 +151,10 @@ class InspectPages:
         """Return the open session of a name; None where there is none."""
         return self.sessions.find(name, time.monotonic(), hours)
 
+    def is_open(self, session: PageSession, hours: int) -> bool:
+        """Return whether a session that was found is still open; to ask does not use it."""
+        return self.sessions.is_open(session, time.monotonic(), hours)
+
     def open(self, query: bytes) -> Answer:
         """Return the redirection to the session that a code opens; 403 for a code that opens none."""
         code = fields_of(query).get("code", "")

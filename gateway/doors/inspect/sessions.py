@@ -75,11 +75,16 @@ class PageSessions:
         found = self._open.get(_digest(name))
         if found is None:
             return None
-        if now - found.used > IDLE_SECONDS or now - found.began > hours * HOUR_SECONDS:
+        if not self.is_open(found, now, hours):
             self.end(found)
             return None
         found.used = now
         return found
+
+    def is_open(self, session: PageSession, now: float, hours: int) -> bool:
+        """Return whether nobody ended a session, and its time is not over."""
+        is_in_time = now - session.used <= IDLE_SECONDS and now - session.began <= hours * HOUR_SECONDS
+        return is_in_time and _digest(session.name) in self._open
 
     def end(self, session: PageSession) -> None:
         """End a session."""
