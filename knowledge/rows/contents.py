@@ -109,7 +109,7 @@ class WordChanges:
                         steps.append((statements.remove, {"id": one.row, "body": one.body}))
                     present.discard(one.row)
                 elif one.how == "exchange" and one.row in present:
-                    gone, come = _terms_without(one.before, one.body), _terms_without(one.body, one.before)
+                    gone, come = _list_exchanged(one.before.split(), one.body.split())
                     steps.append((statements.remove, {"id": one.row, "body": gone}))
                     steps.append((statements.add, {"id": one.row, "body": come}))
                 elif one.how == "add" or one.row not in present:
@@ -120,9 +120,10 @@ class WordChanges:
             self._changes[table].clear()
 
 
-def _terms_without(body: str, others: str) -> str:
-    left_out = set(others.split())
-    return " ".join(term for term in body.split() if term not in left_out)
+def _list_exchanged(before: list[str], after: list[str]) -> tuple[str, str]:
+    """Return the terms that only the first list has, and those that only the second has."""
+    old, new = set(before), set(after)
+    return " ".join(term for term in before if term not in new), " ".join(term for term in after if term not in old)
 
 
 class NewContent(NamedTuple):
