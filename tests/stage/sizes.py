@@ -31,7 +31,6 @@ SIZES = {
     "year_turns":         (    1,      2,      6),
     "policy_every":       (    4,      1,      1),
     "payload_every":      (    8,      4,      1),
-    "hostile_every":      (    6,      3,      1),
     "await_stride":       (    4,      4,      1),
 }  # fmt: skip
 """Of kills, faults and examples how many; a stride or `every` is the share that is looked at."""
