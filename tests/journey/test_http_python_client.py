@@ -343,7 +343,7 @@ def make_environment(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-@pytest.mark.loop("check")
+@pytest.mark.loop("campaign")
 def test_http_statement_35_strict_types_with_msgspec_alone(tmp_path: Path) -> None:
     checker = Path(sys.executable).with_name("basedpyright")
     if not checker.exists():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from documented_examples import examples_of
 from http_stage import HttpDen
+from loops import matrix
 from spawned import SCRIPTED, WITHOUT_MODEL, on_posix
 from typescript_stage import (
     PACKAGE,
@@ -76,7 +77,7 @@ def test_the_small_decisions(tmp_path: Path) -> None:
     tell("pipes", node(), PACKAGE / "test" / "units.test.ts", tmp_path / "stages")
 
 
-@pytest.mark.parametrize("way", ["pipes", "http"])
+@pytest.mark.parametrize("way", matrix(["pipes", "http"], in_check={"pipes"}))
 def test_http_statement_34_the_built_client_on_the_oldest_node(built_tests: Path, tmp_path: Path, way: str) -> None:
     for file in ("units", *FILES):
         tell(way, oldest_node(), built_tests / f"{file}.test.js", tmp_path / file)

@@ -30,6 +30,8 @@ SIZES = {
     "year_days":          (   40,     60,    365),
     "year_turns":         (    1,      2,      6),
     "policy_every":       (    4,      1,      1),
+    "payload_every":      (    8,      4,      1),
+    "await_stride":       (    4,      4,      1),
 }  # fmt: skip
 """Of kills, faults and examples how many; a stride or `every` is the share that is looked at."""
 _COLUMN = ("small", "ci", "full").index(os.environ.get("PIONEER_SIZE") or "small")

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from interleaving import Await, Interleaving, awaits_in_the_code, loaded_modules
 from loops import matrix
+from sizes import size
 from spawned import SCRIPTED
 
 from agent.capture import ingest
@@ -388,11 +389,11 @@ MET = ((WORKS, FORGETS, False), ((*WORKS, *NOTES), OF_PROJECTS, True))
 """The pairs of a work and a forgetting that meet, of facts of the user and of a workspace."""
 CASES = [(work, forget, is_of) for works, forgets, is_of in MET for work in works for forget in forgets]
 IN_CHECK = {
-    (work, forgets[n % len(forgets)], is_of)
-    for works, forgets, is_of in ((WORKS, FORGETS, False), (NOTES, OF_PROJECTS, True))
-    for n, work in enumerate(works)
+    *((work, FORGETS[n % len(FORGETS)], False) for n, work in enumerate(WORKS)),
+    *((work, forget, True) for work, forget in zip((proposal, agent_note), OF_PROJECTS, strict=True)),
+    (note_in_turn, forget_scope, True),
 }
-"""Each work once, and each forgetting."""
+"""Each work once, and each forgetting, of facts of both kinds."""
 
 
 @pytest.mark.parametrize(
@@ -555,7 +556,7 @@ def test_nothing_comes_in_by_an_import_that_a_forgetting_meets(
 # -- what is said while an erase is under way --------------------------------------------------------------------------
 
 
-@pytest.mark.loop("campaign")
+@pytest.mark.loop("check", "campaign")
 def test_what_is_said_before_an_erase_commits_is_taken_out_with_its_sources(house: House) -> None:
     async def scene(at: int) -> bool:
         house.fresh()
@@ -582,10 +583,11 @@ def test_what_is_said_before_an_erase_commits_is_taken_out_with_its_sources(hous
 
     at = 0
     while house.do(scene(at)):
-        at += 1
+        at += size("await_stride")
     assert house.met >= 4
 
 
+@pytest.mark.loop("check", "campaign")
 def test_a_transcript_that_an_erase_meets_brings_none_of_its_words(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -620,5 +622,5 @@ def test_a_transcript_that_an_erase_meets_brings_none_of_its_words(
 
     house.met, at = 0, 0
     while house.do(scene(at)):
-        at += 1
+        at += size("await_stride")
     assert house.met >= 4
