@@ -32,6 +32,7 @@ from memory.rows.notices import changes_after
 from memory.rows.record_columns import Stored
 from memory.rows.text_scan import TEXT_CHECKS, doubt_index
 from memory.rows.withheld import are_numbers_marked, note_numbers_marked, withheld_ids
+from memory.rules.actors import USER_ACTOR
 from memory.rules.scopes import narrow_scopes
 from memory.turn_memory import TurnMemory
 from memory.write.answers import build_remember_result
@@ -56,10 +57,8 @@ from protocol.memory.writes import (
     WriteResult,
 )
 from protocol.methods import Bound, bind
-from protocol.record import Actor, Provenance
+from protocol.record import Provenance
 from protocol.seams.ports import Tx
-
-USER_ACTOR = Actor(kind="user")
 
 
 class MemoryService:

@@ -14,6 +14,7 @@ from memory.rows.record_columns import Stored
 from memory.rows.records import current_record, reinforce
 from memory.rows.store import Change, add_event, scope_ids_of
 from memory.rows.withheld import is_shown, require_active
+from memory.rules.actors import USER_ACTOR
 from memory.rules.strength import has_faded
 from memory.rules.visibility import ACTIVE, View
 from memory.write.idempotency import notify_after_commit
@@ -23,10 +24,8 @@ from protocol.cursors import cut_page, place_of
 from protocol.memory.values import MemoryIdParams, RecordResult
 from protocol.methods import Bound, bind
 from protocol.passes import PassesReviewParams, PassesReviewResult
-from protocol.record import Actor, Record
+from protocol.record import Record
 from protocol.seams.ports import Tx
-
-USER_ACTOR = Actor(kind="user")
 
 
 class Aging:

@@ -33,6 +33,7 @@ from memory.rows.store import (
     get_record,
     scope_id_of,
 )
+from memory.rules.actors import SYSTEM_ACTOR, USER_ACTOR
 from memory.rules.admission import rescore_repetition
 from memory.rules.strength import has_faded
 from memory.write.idempotency import notify_after_commit
@@ -40,13 +41,12 @@ from memory.write.writing import RecordWriter
 from protocol.base import DAY_MS, Scope
 from protocol.notifications import MemoryChanged, MemoryInvalidated
 from protocol.passes import UndoSkip
-from protocol.record import Actor, Kind
+from protocol.record import Kind
 from protocol.seams.passes import StageChange, StageRun, StageSlice, UndoChange
 from protocol.seams.ports import Tx
 
 RAW_MS: Final = DAY_MS
 """The age from which a consolidation decides on a candidate again."""
-SYSTEM: Final = Actor(kind="system")
 RECORD, CANDIDATE, PROMOTED = "record", "candidate", "promoted"
 """The subject of a change: a record's status, a candidate's status, a record that a candidate became."""
 MANY = 100
@@ -167,7 +167,7 @@ class Consolidation:
         record = outcome.result.record
         if record is None:
             return outcome.result.decision.reason_code
-        add_event(tx, record.memory_id, now, Change("promoted", SYSTEM, None, None, "active"))
+        add_event(tx, record.memory_id, now, Change("promoted", SYSTEM_ACTOR, None, None, "active"))
         notify_after_commit(tx, self._means, outcome.notices)
         return StageChange(
             record.memory_id,
@@ -244,7 +244,7 @@ class Consolidation:
         """Archive some records; return the changes and their notices."""
         changes, notices = list[StageChange](), list[Notice]()
         for stored in found:
-            notices.append(archive(tx, self._means, stored, SYSTEM))
+            notices.append(archive(tx, self._means, stored, SYSTEM_ACTOR))
             before = {"status": stored.record.status, "updated_at": stored.record.updated_at}
             after = {"status": "archived", "updated_at": now}
             changes.append(StageChange(stored.record.memory_id, RECORD, before, after))
@@ -271,7 +271,7 @@ class Consolidation:
         )
         if not is_as_left or is_key_taken(tx, stored):
             return "changed_since"
-        notify_after_commit(tx, self._means, [reactivate(tx, self._means, stored, Actor(kind="user"))])
+        notify_after_commit(tx, self._means, [reactivate(tx, self._means, stored, USER_ACTOR)])
         return None
 
     def _undo_promotion(self, tx: Tx, change: StageChange) -> UndoSkip | None:
@@ -280,7 +280,7 @@ class Consolidation:
             return "erased"
         if stored.record.status != "active":
             return "forgotten" if stored.record.status == "deleted" else "changed_since"
-        notify_after_commit(tx, self._means, [archive(tx, self._means, stored, Actor(kind="user"))])
+        notify_after_commit(tx, self._means, [archive(tx, self._means, stored, USER_ACTOR)])
         return None
 
     def _undo_candidate(self, tx: Tx, change: StageChange) -> UndoSkip | None:

@@ -39,6 +39,7 @@ from memory.rows.store import (
     pending_candidate,
 )
 from memory.rows.tombstones import import_tombstone, is_buried
+from memory.rules.actors import IMPORTER
 from memory.rules.identity import FactIdentity
 from memory.rules.import_plan import EntrySituation, EntryVerdict, Twin, plan_import, plan_tombstone
 from memory.rules.visibility import status_at
@@ -47,10 +48,9 @@ from protocol.bundle import BundleCandidate, BundleEntry, BundleRecord, BundleTo
 from protocol.errors import CallerError
 from protocol.memory.bundles import Conflict, ConflictReason, ImportResult
 from protocol.notifications import MemoryInvalidated
-from protocol.record import Actor, Provenance
+from protocol.record import Provenance
 from protocol.seams.ports import Tx
 
-IMPORTER = Actor(kind="import")
 DATED_APART = {"last_accessed_at": None, "access_count": 0, "supersedes": None, "superseded_by": None}
 """Members of a record that change without its `updated_at`: they are not compared."""
 

@@ -45,6 +45,7 @@ from memory.rows.store import (
 )
 from memory.rows.tombstones import add_tombstone
 from memory.rows.withheld import find_kept, holds_number, require_active
+from memory.rules.actors import SYSTEM_ACTOR, USER_ACTOR
 from memory.rules.admission import rescore_repetition
 from memory.rules.identity import key_hash_of
 from memory.rules.lifecycle import CANDIDATES, CandidateEvent
@@ -69,7 +70,6 @@ from protocol.memory.candidates import (
 )
 from protocol.memory.values import Action, Decision, Factor, ReasonCode
 from protocol.methods import Bound, bind
-from protocol.record import Actor
 from protocol.seams.ports import Tx
 from protocol.seams.transitions import after
 
@@ -77,7 +77,6 @@ SWEEP_LIMIT = 500  # rows of one sweep transaction, as for records
 USER = "user"
 RETENTION = "retention"
 """The deciders of candidates: a person, and the sweep."""
-USER_ACTOR = Actor(kind="user")
 
 CLOSINGS: dict[CandidateEvent, tuple[Action, ReasonCode | None, str]] = {
     "reject": ("reject", "suppressed_by_rejection", "a person rejected it"),
@@ -243,7 +242,7 @@ class Candidates:
             factors=self._build_factors(after(CANDIDATES, candidate.status, end.event), why, reason, end.decided_by),
         )
         self._log_decision(tx, found, decision, None)
-        actor = USER_ACTOR if end.decided_by == USER else Actor(kind="system")
+        actor = USER_ACTOR if end.decided_by == USER else SYSTEM_ACTOR
         return lift_doubt(tx, candidate.contested_memory_id, actor, now)
 
     def _build_factors(self, name: str, why: str, reason: str | None, decided_by: str = USER) -> list[Factor]:

@@ -13,7 +13,6 @@ from anyio import to_thread
 
 from memory.doorway import Doorway
 from memory.ports import Collaborators
-from memory.proposals.kept_proposals import APPROVER
 from memory.proposals.note_proposals import from_note
 from memory.proposals.proposal import Proposed
 from memory.proposals.proposal_sources import check_bounds
@@ -23,6 +22,7 @@ from memory.rows.notices import build_changed_notice, note_change
 from memory.rows.record_columns import ADOPTED, Stored
 from memory.rows.store import Change
 from memory.rows.withheld import require_active
+from memory.rules.actors import APPROVER
 from memory.rules.notes import is_note, may_note
 from memory.write.adopting import adopt
 from memory.write.answers import build_note_result, refusal

@@ -22,9 +22,9 @@ from memory.proposals.forgotten_sources import (
 from memory.rows.forgetting import read_generation, records_in
 from memory.rows.records import records_of
 from memory.rows.store import scope_id_of
+from memory.rules.actors import SYSTEM_ACTOR
 from memory.write.idempotency import notify_after_commit
 from protocol.base import Cancelled, Scope
-from protocol.record import Actor
 from protocol.saying import Saying
 from protocol.seams.ports import Tx
 
@@ -81,7 +81,7 @@ class DeletedScopes:
         found = records_of(tx, records_in(tx, scope_id)[:ERASED_AT_ONCE])
         if not found:
             return {}
-        forgotten = self._forgetter.erase(tx, found, Actor(kind="system"), restore_superseded=False)
+        forgotten = self._forgetter.erase(tx, found, SYSTEM_ACTOR, restore_superseded=False)
         notify_after_commit(tx, self._means, forgotten.notices)
         self.promise(tx)
         return {"memories": sum(stored.record.status != "deleted" for stored in found)}

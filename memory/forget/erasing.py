@@ -24,13 +24,13 @@ from memory.rows.record_columns import Stored
 from memory.rows.records import earlier_values
 from memory.rows.store import Change, add_event
 from memory.rows.tombstones import pending_erases, settle_erases
+from memory.rules.actors import SYSTEM_ACTOR
 from memory.rules.identity import key_hash_of, value_text
 from memory.write.idempotency import notify_after_commit
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import ForgetResult, LeftFile, LeftPlace, Receipt, SourceItem, SourcePlace
 from protocol.memory.values import Context
 from protocol.notifications import MemoryErased
-from protocol.record import Actor
 from protocol.saying import Saying
 from protocol.seams.file_evidence import FilePlace, SayingFile
 from protocol.seams.ports import JobHandle, RetryJob, Tx
@@ -103,7 +103,7 @@ class RecordEraser:
         means, record, now = self._means, stored.record, self._means.clock.now()
         key_hash = key_hash_of(record.scope, record.key, means.keyed) if leaves_tombstone else None
         removed = erase_record(tx, stored, key_hash, now)
-        add_event(tx, record.memory_id, now, Change("erased", Actor(kind="system"), None, "deleted", None))
+        add_event(tx, record.memory_id, now, Change("erased", SYSTEM_ACTOR, None, "deleted", None))
         note_change(tx, means, stored.scope_id)
         return removed
 

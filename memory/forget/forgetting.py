@@ -65,6 +65,7 @@ from memory.rows.store import (
 )
 from memory.rows.vectors import remove_vectors
 from memory.rows.withheld import is_shown, withheld_of
+from memory.rules.actors import SYSTEM_ACTOR
 from memory.rules.identity import key_part
 from memory.rules.lifecycle import RESTORED_TO
 from memory.rules.paths import require_path
@@ -274,7 +275,7 @@ class Forgetter:
                 is_erase = params.mode == "erase"
                 count = erase_candidate(tx, candidate_id) if is_erase else forget_candidate(tx, found, now)
                 removed["candidates"] += count
-                notices += lift_doubt(tx, found.candidate.contested_memory_id, Actor(kind="system"), now)
+                notices += lift_doubt(tx, found.candidate.contested_memory_id, SYSTEM_ACTOR, now)
         return +removed
 
     def _remove_quotes(
@@ -325,7 +326,7 @@ class Forgetter:
         for candidate_id in candidates_saying(tx, stored):
             if (found := get_any_candidate(tx, candidate_id)) is not None:
                 forget_candidate(tx, found, now, memory_id)
-                notices += lift_doubt(tx, found.candidate.contested_memory_id, Actor(kind="system"), now)
+                notices += lift_doubt(tx, found.candidate.contested_memory_id, SYSTEM_ACTOR, now)
         return notices
 
     def _bring_back(self, tx: Tx, memory_id: str, actor: Actor) -> list[Notice]:

@@ -6,6 +6,7 @@ Rule 2: a place that cannot be read is named like one that still holds the words
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from memory.forget.erased_phrases import note_phrases
 from memory.forget.own_terms import (
@@ -24,14 +25,12 @@ from memory.rows.record_columns import Stored
 from memory.rows.records import earlier_values, statuses_of
 from memory.rows.shelves import TEXTS
 from memory.rows.store import get_any_candidate
+from memory.rules.actors import SYSTEM_ACTOR
+from memory.rules.same_words import is_telling
 from protocol.errors import Unavailable
 from protocol.memory.forgetting import LeftPlace
-from protocol.record import Actor
 from protocol.seams.ports import Tx
 from protocol.seams.shelves import FIRST, Mark, SayingRow, Searched
-
-TELLING_WORD = "zebrafish"
-"""No function word in any language. A lexicon drops function words of a query only beside another word."""
 
 
 class Sources:
@@ -54,12 +53,7 @@ class Sources:
             )
             for s in found
         ]
-        return collect_phrases(memories, self._is_telling)
-
-    def _is_telling(self, word: str) -> bool:
-        """Return whether a word is no function word."""
-        terms = self._means.lexicon.query_terms
-        return terms(f"{TELLING_WORD} {word}") != terms(TELLING_WORD)
+        return collect_phrases(memories, partial(is_telling, lexicon=self._means.lexicon))
 
     async def plan(self, said: ForgottenPhrases, forgotten: Sequence[str], *, include_sources: bool) -> RedactionPlan:
         """Return the plan for the places of the home that hold the words now; `forgotten` are ids of their records."""
@@ -92,7 +86,7 @@ class Sources:
             if waiting is not None:
                 erase_candidate(tx, one.id)
                 doubted = waiting.candidate.contested_memory_id
-                notices += lift_doubt(tx, doubted, Actor(kind="system"), self._means.clock.now())
+                notices += lift_doubt(tx, doubted, SYSTEM_ACTOR, self._means.clock.now())
         return notices
 
 

@@ -11,12 +11,10 @@ from memory.proposals.proposal import Checked, Proposed
 from memory.rows.evidence import evidence_of_candidate
 from memory.rows.record_columns import to_column
 from memory.rows.store import StoredCandidate
+from memory.rules.actors import APPROVER
 from protocol.memory.values import ProposalFields
-from protocol.record import Actor, SourceKind
+from protocol.record import SourceKind
 from protocol.seams.ports import Tx
-
-APPROVER = Actor(kind="user", id="approval")
-"""The author of a record that was a candidate: the person who approved it stands for its words."""
 
 
 class KeptProposal(ProposalFields, omit_defaults=True):

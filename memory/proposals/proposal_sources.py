@@ -13,6 +13,7 @@ from memory.extraction.rule_extraction import extract_statements
 from memory.proposals.proposal import Proposed
 from memory.proposals.same_matter import corrects
 from memory.rows.record_columns import Stored, to_column
+from memory.rules.actors import EXTRACTOR, RULES
 from memory.rules.categories import PROJECT_CATEGORIES
 from memory.rules.claim_words import fold_quote
 from memory.rules.identity import SINGLE_ATTRIBUTES, key_part
@@ -28,10 +29,6 @@ from protocol.memory.values import MAX_METADATA_BYTES, MAX_VALUE_BYTES, Evidence
 from protocol.memory.writes import RememberParams, UpdateParams, WriteParams
 from protocol.record import MAX_CONTENT_BYTES, MAX_QUOTE_CHARS, Actor, Provenance, details_of
 from protocol.seams.ports import Lexicon
-
-EXTRACTOR = Actor(kind="extractor")
-RULES = Actor(kind="extractor", id="rules")
-"""The author of facts that rules find without a model (`memory/extraction/`)."""
 
 
 def explicit_fields(params: RememberParams) -> SemanticFields:

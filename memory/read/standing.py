@@ -13,12 +13,11 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from memory.ports import Collaborators
-from memory.proposals.kept_proposals import APPROVER
-from memory.proposals.proposal_sources import EXTRACTOR, RULES
 from memory.rows.listings import standing_marks
 from memory.rows.record_columns import Stored
 from memory.rows.records import records_by_row
 from memory.rows.store import scope_ids_of
+from memory.rules.actors import APPROVER, EXTRACTOR, RULES
 from memory.rules.categories import BRIEF_ORDER
 from memory.rules.visibility import ACTIVE, View, is_visible
 from promt.brief import Brief, StandingStatement, choose, compose

@@ -9,6 +9,7 @@ from msgspec import Struct
 from memory.ports import Collaborators
 from memory.rows.record_columns import SQL, Stored
 from memory.rows.records import current_record, reinforce, set_status
+from memory.rules.actors import SYSTEM_ACTOR
 from protocol.base import Scope
 from protocol.memory.values import ChangeKind, Origin
 from protocol.notifications import MemoryChanged
@@ -43,7 +44,7 @@ def build_changed_notice(
 def expire(tx: Tx, means: Collaborators, stored: Stored) -> Notice:
     """Mark a record as expired; return the notice of it."""
     now = means.clock.now()
-    set_status(tx, stored, "expire", Actor(kind="system"), now)
+    set_status(tx, stored, "expire", SYSTEM_ACTOR, now)
     note_change(tx, means, stored.scope_id)
     record = msgspec.structs.replace(stored.record, status="expired", contested=False, updated_at=now)
     return build_changed_notice(record, "expired", None)

@@ -11,13 +11,14 @@ from typing import Final
 from memory.ports import Collaborators
 from memory.rows.record_columns import SQL, Stored, to_column, to_stored
 from memory.rows.store import Change, add_event, get_record, scope_ids_of, seal
+from memory.rules.actors import SYSTEM_ACTOR
 from memory.rules.identity import value_text
 from memory.rules.sensitivity import NUMBER_KINDS
 from memory.rules.visibility import KEPT, WITHHELD, View, is_visible, status_at
 from protocol.base import Scope
 from protocol.errors import CallerError, Refused
 from protocol.memory.values import Candidate
-from protocol.record import Actor, Record
+from protocol.record import Record
 from protocol.seams.ports import SecretScanner, Tx
 
 EDITION: Final = "1"
@@ -90,7 +91,7 @@ def withhold(tx: Tx, stored: Stored, now: int) -> None:
     memory_id, metadata = stored.record.memory_id, to_column({**stored.record.metadata, WITHHELD: True})
     tx.run(SQL["withhold_record"], {"memory_id": memory_id, "metadata": metadata})
     seal(tx, memory_id)
-    add_event(tx, memory_id, now, Change("updated", Actor(kind="system"), "secret_detected"))
+    add_event(tx, memory_id, now, Change("updated", SYSTEM_ACTOR, "secret_detected"))
 
 
 def withheld_ids(tx: Tx) -> list[str]:

@@ -51,8 +51,6 @@ PROJECT_RULES: Final[tuple[Category, ...]] = tuple(
     name for name in CATEGORIES if name in {"project_policy", "constraint"}
 )
 """Categories that hold in a project, whatever a message is about."""
-LASTING: Final = tuple(name for name, facts in CATEGORIES.items() if not facts.fades)
-"""The list in `tier_days` of schema.sql, as the test compares it."""
 OBEYED: Final = frozenset(name for name, facts in CATEGORIES.items() if facts.is_obeyed)
 
 

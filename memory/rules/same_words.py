@@ -64,10 +64,15 @@ def names_in(text: str, lexicon: Lexicon | None = None) -> set[str]:
             is_begun = False
             continue
         is_name = token[0].isupper() and len(token) > 1 and not token.startswith(("I'", "I’"))
-        if is_name and (is_begun or (lexicon is not None and len(lexicon.query_terms(f"{TELLING_WORD} {token}")) > 1)):
+        if is_name and (is_begun or (lexicon is not None and is_telling(token, lexicon))):
             names.add(fold_word(token))
         is_begun = True
     return names
+
+
+def is_telling(words: str, lexicon: Lexicon) -> bool:
+    """Return whether any of the words is no function word."""
+    return len(lexicon.query_terms(f"{TELLING_WORD} {words}")) > 1
 
 
 def stands_in(said: str, known: str, lexicon: Lexicon | None = None) -> bool:

@@ -15,11 +15,11 @@ from memory.rows.notices import Notice, build_changed_notice, note_change
 from memory.rows.record_columns import ADOPTED, Stored, to_columns
 from memory.rows.records import adopt_record, find_notes, set_status
 from memory.rows.store import Change, add_event, add_text, get_record, scope_id_of
+from memory.rules.actors import USER_ACTOR
 from memory.rules.identity import FactIdentity, text_hash_of
 from memory.rules.notes import is_note
 from protocol.base import Scope
 from protocol.errors import Defect
-from protocol.record import Actor
 from protocol.seams.ports import Lexicon, Tx
 
 
@@ -60,7 +60,7 @@ def replace_notes(
 def _supersede_note(tx: Tx, means: Collaborators, note: Stored, said: Stored) -> Notice:
     """Supersede a note by a record that takes over its evidence."""
     now = means.clock.now()
-    taken_by, actor = said.record.memory_id, said.record.provenance.created_by or Actor(kind="user")
+    taken_by, actor = said.record.memory_id, said.record.provenance.created_by or USER_ACTOR
     set_status(tx, note, "replace", actor, now, reason_code="note_confirmed", superseded_by=taken_by)
     take_evidence(tx, note.record.memory_id, taken_by, now)
     note_change(tx, means, note.scope_id)

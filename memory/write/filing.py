@@ -15,12 +15,12 @@ from memory.rows.notices import Notice, expire
 from memory.rows.record_columns import Stored
 from memory.rows.records import set_status
 from memory.rows.store import active_by_path
+from memory.rules.actors import SYSTEM_ACTOR
 from memory.rules.notes import find_note_author, is_note
 from memory.rules.paths import require_path
 from memory.rules.visibility import status_at
 from protocol.base import Scope
 from protocol.errors import Refused
-from protocol.record import Actor
 from protocol.seams.ports import Tx
 
 
@@ -32,7 +32,7 @@ def still_active(tx: Tx, means: Collaborators, found: Stored | None) -> tuple[St
     """
     now = means.clock.now()
     if found is not None and not found.is_intact:
-        set_status(tx, found, "archive", Actor(kind="system"), now, reason_code="damaged")
+        set_status(tx, found, "archive", SYSTEM_ACTOR, now, reason_code="damaged")
         return None, []
     if found is None or status_at(found.record, now) == "active":
         return found, []

@@ -18,6 +18,7 @@ from memory.rows.record_columns import CLEANED, UPDATABLE, Stored, to_column, to
 from memory.rows.records import find_same, update_record
 from memory.rows.store import Change, add_event, add_text, get_record
 from memory.rows.withheld import find_kept
+from memory.rules.actors import USER_ACTOR
 from memory.rules.identity import FactIdentity, identity_with
 from memory.rules.sensitivity import clean_value, judge
 from memory.rules.visibility import status_at
@@ -28,10 +29,8 @@ from memory.write.writing import RecordWriter
 from protocol.base import Scope
 from protocol.errors import CallerError, Defect, Refused
 from protocol.memory.writes import UpdateParams, UpdateResult
-from protocol.record import Actor, Record
+from protocol.record import Record
 from protocol.seams.ports import Tx
-
-USER_ACTOR = Actor(kind="user")
 
 
 class Updater:

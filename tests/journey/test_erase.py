@@ -148,6 +148,20 @@ async def test_with_its_sources_a_memory_is_gone_from_messages_tools_and_indexes
 
 
 @journey
+async def test_no_word_of_a_value_is_taken_for_a_function_word(tmp_path):
+    """Function words are known by asking the lexicon for them beside a word that is none: once it was `zebrafish`."""
+    async with Den(tmp_path, scripted=True).client() as client:
+        await client.request("thread/start", {"thread_id": "thr_a"})
+        await take_turn(client, "thr_a", "A zebrafish swam by, and an otter.", "trn_a")
+        await drain(client)
+        for value in ("zebrafish", "otter"):
+            memory_id = await remember(client, f"The vault opens with {len(value)} letters.", value=value)
+            await completed(client, (await erase(client, memory_id, include_sources=True))["receipt"])
+        items = await every(client, "thread/history", "items", thread_id="thr_a", order="asc")
+        assert items[0]["text"] == "A [forgotten] swam by, and an [forgotten]."
+
+
+@journey
 async def test_what_a_tool_showed_of_a_memory_goes_with_it(tmp_path):
     """A host's tool call keeps its answer; the answer is a copy of the memory, not the user's message."""
     (word,) = needles(1)
