@@ -21,6 +21,8 @@ RUST_OWN_FOLDER = frozenset({"mod", "main", "lib", "build"})
 """Names of files of Rust whose modules lie beside them: that of a folder's module, and the usual roots of a crate."""
 
 _MARKDOWN = tuple(sorted((f".{suffix}" for suffix in MARKDOWN.split()), key=len))
+OF_FOLDER = frozenset({"__init__", "index", "mod"})
+"""Names of files of code that an import means by the name of their folder."""
 
 
 class Named(Struct, frozen=True):
@@ -66,6 +68,14 @@ def stem_of(name: str) -> str:
     stem, dot, _ = name.rpartition(".")
     kind = kind_of(name) if dot and stem else None
     return stem if kind is not None and kind.kind != "pdf" else name
+
+
+def names_by_path(kind: str, path: str) -> set[str]:
+    """Return the names of a path: its stem, and for a file of `OF_FOLDER` its folder's name."""
+    above, _, name = path.rpartition("/")
+    stem = stem_of(name)
+    folder = above.rpartition("/")[2] if kind == "code" and stem in OF_FOLDER else ""
+    return {stem, folder} if folder else {stem}
 
 
 def key_of(form: LinkForm, target: str) -> str:

@@ -221,7 +221,7 @@ def twins_of(tx: Tx, collection: int, gone: Sequence[SeenRow]) -> list[FileTwin]
 
 
 Inode = tuple[int, int, int, int]
-"""What a moved file keeps: its inode, device, size and time of change."""
+"""The inode, device, size and time of change of a file: a move keeps them."""
 
 
 def find_known_inodes(tx: Tx, collection: int, seen: Sequence[Inode]) -> set[int]:

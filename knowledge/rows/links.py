@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from knowledge.links.finding import LinkForm, RawLink
 from knowledge.links.folders import INDEX_NOTES, FolderEntity, folder_of_index, list_folders_above
-from knowledge.links.resolving import Named, Names, Resolved, key_of, resolve, stem_of
+from knowledge.links.resolving import Named, Names, Resolved, key_of, names_by_path, resolve, stem_of
 from knowledge.rows.statements import SQL
 from protocol.base import encode
 from protocol.seams.ports import Tx
@@ -57,8 +57,6 @@ from retrieval.rows.links import (
 HOUSE: Final = "knowledge"
 MEMBER_OF, TAGGED = "member_of", "tagged"
 IMPORTS = "imports"
-OF_FOLDER = frozenset({"__init__", "index", "mod"})
-"""Names of files of code that an import means by the name of their folder."""
 MEMBER_STRENGTH, TAG_STRENGTH = 0.5, 0.4
 ENTITY_KINDS: Mapping[str, EntityKind] = {"markdown": "page", "pdf": "page", "code": "code"}
 STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
@@ -268,15 +266,7 @@ def _names_of(tx: Tx, entity: Entity) -> set[str]:
 
 def _own_names(entity: Entity) -> set[str]:
     """Return the names that a file has by its path."""
-    return _names_by_path(entity.kind, entity.path or entity.name)
-
-
-def _names_by_path(kind: str, path: str) -> set[str]:
-    """Return the names of a path: its stem, and for a file of `OF_FOLDER` its folder's name."""
-    above, _, name = path.rpartition("/")
-    stem = stem_of(name)
-    folder = above.rpartition("/")[2] if kind == "code" and stem in OF_FOLDER else ""
-    return {stem, folder} if folder else {stem}
+    return names_by_path(entity.kind, entity.path or entity.name)
 
 
 def _holds(link: RawLink, file: LinkedFile) -> bool:
@@ -388,7 +378,7 @@ class _Moving(NamedTuple):
     def names(self, aliases: Mapping[int, list[str]]) -> set[str]:
         """Return its old and its new names."""
         before, after = self.entity, self.file
-        old, new = (_names_by_path(before.kind, path) for path in (before.path or "", after.path))
+        old, new = (names_by_path(before.kind, path) for path in (before.path or "", after.path))
         return {*old, *new, *aliases.get(before.row, ())}
 
 

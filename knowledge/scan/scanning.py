@@ -363,7 +363,7 @@ Moves: TypeAlias = dict[int, tuple[str, SeenFile]]
 
 
 class _Leftovers(Struct, frozen=True):
-    """What a walk leaves to its end: gone files, and new ones, with their folders, that they may have become."""
+    """Files that a walk leaves to its end: gone ones, and new ones, with their folders, that they may have become."""
 
     gone: Sequence[Gone]
     held: Sequence[tuple[str, SeenFile]]
