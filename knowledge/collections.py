@@ -234,7 +234,7 @@ class Collections:
         """`knowledge/collections/remove`: in several transactions, so that other writers get in between."""
         known = await self._means.db.read(lambda tx: require(tx, params.collection_id))
         with self._removing(known.id):
-            begun = await self._means.db.write(partial(self._leave, collection_id=known.collection_id))
+            begun = await self._means.db.write(partial(self._begin_removal, collection_id=known.collection_id))
             removed = begun.removed.plus(await self._remove_rows(begun.row))
             is_wiped = await self._means.truncate_wal()
         self._means.recover(f"knowledge:{known.collection_id}", None)
@@ -273,21 +273,27 @@ class Collections:
                 self._leaving.remove(row)
                 self._means.locks.release(lock)
 
-    def _leave(self, tx: Tx, collection_id: str) -> "_Begun":
+    def _begin_removal(self, tx: Tx, collection_id: str) -> "_Begun":
+        """Take a collection out, with a line in the log. Raises `CallerError` where there is none."""
+        known = require(tx, collection_id)
+        begun = self._leave(tx, known)
+        add_change(tx, known, FileChange("collection_removed"), self._means.clock.now(), is_gone=True)
+        return begun
+
+    def _leave(self, tx: Tx, known: KnownCollection) -> "_Begun":
         """Take a collection out of all lists, the graph and, where it pays, the full text; its rows go next.
 
         A process that is ended after this leaves what `remove_left` finds.
         """
-        known = require(tx, collection_id)
         files, versions = count_rows(tx, known.id)
-        edges = count_edges(tx, HOUSE, collection_id)
+        edges = count_edges(tx, HOUSE, known.collection_id)
         for kind in ("scan", "read"):
-            self._means.jobs.cancel(tx, kind=kind, subject=collection_id)
-        drop_place(tx, HOUSE, collection_id)  # before the files, or links to those that go next would be resolved anew
-        left = drop_left(tx, HOUSE, collection_id)
+            self._means.jobs.cancel(tx, kind=kind, subject=known.collection_id)
+        # before the files, or links to those that go next would be resolved anew
+        drop_place(tx, HOUSE, known.collection_id)
+        left = drop_left(tx, HOUSE, known.collection_id)
         leave_collection(tx, known.id)
         empty_words(tx, min(files, MOST_PUT_BACK))
-        add_change(tx, known, FileChange("collection_removed"), self._means.clock.now(), is_gone=True)
         return _Begun(LeavingCollection(known.id, known.owner), Removed(vectors=left), edges, versions)
 
     async def _remove_rows(self, row: LeavingCollection) -> Removed:
@@ -302,7 +308,7 @@ class Collections:
         """Remove a workspace's collections in the transaction that deletes it; return the counts of removed rows."""
         removed, collections = Removed(), list_collections(tx, [workspace_id])
         for known in collections:
-            removed = removed.plus(self._leave(tx, known.collection_id).removed)
+            removed = removed.plus(self._leave(tx, known).removed)
         owner = find_owner(tx, workspace_id)
         if owner is not None:
             for row in list_leaving(tx, owner):
