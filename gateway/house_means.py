@@ -26,7 +26,7 @@ from gateway.files.folder_watch import watch_folders
 from gateway.files.guidance_files import AgentFolders, InstructionFiles, agents_folder
 from gateway.files.safe_open import SafeFolder, open_kept_root
 from gateway.foundations import Foundations
-from gateway.home.watch_locks import WatchLocks
+from gateway.home.collection_locks import CollectionFileLocks
 from gateway.left_answers import LeftAnswers
 from gateway.memory_core import MemoryCore
 from knowledge.ports import KnowledgeMeans
@@ -130,7 +130,7 @@ def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicServi
             has_enricher=lambda: base.config.config.roles.enricher is not None,
             spawn=core.spawner.spawn,
             watch_folders=watch_folders,
-            locks=WatchLocks(base.home.run),
+            locks=CollectionFileLocks(base.home.run),
         )
     )
 

@@ -134,12 +134,12 @@ class FolderWatcher(Protocol):
 
 
 class CollectionLocks(Protocol):
-    """Says which process watches a collection: the one that holds its lock."""
+    """Says which process watches or removes a collection: the one that holds its lock for that."""
 
-    def take(self, collection_id: str) -> bool:
-        """Take the lock of a collection; return whether this process has it."""
+    def take(self, name: str) -> bool:
+        """Take a lock; return whether this process has it."""
         ...
 
-    def release(self, collection_id: str) -> None:
-        """Let another process watch the collection."""
+    def release(self, name: str) -> None:
+        """Let another process take a lock."""
         ...

@@ -62,7 +62,7 @@ HOME_OF = {
         "gateway/home/config.py",
         "gateway/store/migrations.py",
         "gateway/home/owners.py",
-        "gateway/home/watch_locks.py",
+        "gateway/home/collection_locks.py",
     },
     "platformdirs": {"gateway/home/folder.py"},
     "pypdf": {"gateway/files/pdf_text.py"},

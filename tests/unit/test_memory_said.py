@@ -12,6 +12,7 @@ from memory.forget.own_terms import (
     collect_phrases,
     plan_redaction,
 )
+from memory.rules.same_words import is_telling
 from protocol.seams.shelves import SayingRow
 from retrieval.terms import SnowballLexicon
 
@@ -20,7 +21,7 @@ NOBODY = KeptRecords((), (), ())
 
 
 def telling(word: str) -> bool:
-    return LEXICON.query_terms(f"zebrafish {word}") != LEXICON.query_terms("zebrafish")
+    return is_telling(word, LEXICON)
 
 
 def said(content: str, value: Any = None, *quotes: str) -> ForgottenPhrases:
