@@ -300,7 +300,7 @@ async def is_closed(den: ProxyDen) -> bool:
     """The proxy accepts no more: it has heard of its end."""
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", den.port)
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):  # reset: it was taken in just before the end of listening
         return True
     writer.close()
     return False
