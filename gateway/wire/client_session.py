@@ -4,7 +4,8 @@ Rule 1: a call's own parameters win; absent ones are filled in before a service 
 client.
 """
 
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -24,6 +25,7 @@ from protocol.thread_episodic import ThreadSearchParams
 from protocol.zones import find_zone
 
 P = TypeVar("P", bound=msgspec.Struct)
+W = TypeVar("W", CollectionAddParams, CollectionListParams, InstructionsPreviewParams, KnowledgeStatusParams)
 
 
 class SessionClient:
@@ -36,6 +38,18 @@ class SessionClient:
         self.parent_pid: int | None = None
         self.name: str | None = None
         """The name by which the client introduced itself."""
+        self._fills: Mapping[type[msgspec.Struct], Callable[[Any], Any]] = {
+            CollectionAddParams: self._fill_workspace,
+            CollectionListParams: self._fill_workspace,
+            InitializeParams: self._take_handshake,
+            InstructionsPreviewParams: self._fill_workspace_or_thread,
+            KnowledgeStatusParams: self._fill_workspace,
+            SearchParams: self._fill_zone_and_context,
+            ThreadSearchParams: self._fill_zone,
+            ThreadStartParams: self._fill_default_workspace,
+            TurnStartParams: self._fill_options,
+        }
+        """What fills these in; of all other parameters the handshake says the workspace and agent of a context."""
 
     @property
     def agent_id(self) -> str | None:
@@ -74,27 +88,32 @@ class SessionClient:
 
         Raises `CallerError` for an unknown zone.
         """
-        match params:
-            case ThreadSearchParams(time_zone=zone):
-                return replace(params, time_zone=self._zone_of(zone, "$.time_zone"))
-            case SearchParams(time_zone=zone):
-                return self._in_context(replace(params, time_zone=self._zone_of(zone, "$.time_zone")))
-            case TurnStartParams(options=options):
-                zone = self._zone_of(options.time_zone, "$.options.time_zone")
-                return replace(params, options=replace(options, time_zone=zone))
-            case ThreadStartParams(default_workspace_id=None):
-                return replace(params, default_workspace_id=self._workspace)
-            case CollectionAddParams() | CollectionListParams() | KnowledgeStatusParams():
-                return replace(params, workspace_id=params.workspace_id or self._workspace)
-            case InstructionsPreviewParams(thread_id=None, workspace_id=None):
-                return replace(params, workspace_id=self._workspace)
-            case InitializeParams():
-                self.introduce(params)
-                return params
-            case _:
-                return self._in_context(params)
+        return self._fills.get(type(params), self._fill_context)(params)
 
-    def _in_context(self, params: P) -> P:
+    def _fill_zone(self, params: ThreadSearchParams) -> ThreadSearchParams:
+        return replace(params, time_zone=self._zone_of(params.time_zone, "$.time_zone"))
+
+    def _fill_zone_and_context(self, params: SearchParams) -> SearchParams:
+        return self._fill_context(replace(params, time_zone=self._zone_of(params.time_zone, "$.time_zone")))
+
+    def _fill_options(self, params: TurnStartParams) -> TurnStartParams:
+        zone = self._zone_of(params.options.time_zone, "$.options.time_zone")
+        return replace(params, options=replace(params.options, time_zone=zone))
+
+    def _fill_default_workspace(self, params: ThreadStartParams) -> ThreadStartParams:
+        return replace(params, default_workspace_id=params.default_workspace_id or self._workspace)
+
+    def _fill_workspace(self, params: W) -> W:
+        return replace(params, workspace_id=params.workspace_id or self._workspace)
+
+    def _fill_workspace_or_thread(self, params: InstructionsPreviewParams) -> InstructionsPreviewParams:
+        return params if params.thread_id is not None else self._fill_workspace(params)
+
+    def _take_handshake(self, params: InitializeParams) -> InitializeParams:
+        self.introduce(params)
+        return params
+
+    def _fill_context(self, params: P) -> P:
         context = getattr(params, "context", None)
         if not isinstance(context, Context) or (self._workspace is None and self._agent is None):
             return params

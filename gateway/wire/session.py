@@ -60,6 +60,10 @@ class Input(Protocol):
         """Return the next bytes; empty bytes at the end, for whatever reason it ends."""
         ...
 
+    def end(self) -> None:
+        """Have a `receive` that waits return, and take nothing more."""
+        ...
+
 
 class Output(Sink, Protocol):
     """The destination of a client's lines, with the state of its room."""
@@ -119,7 +123,7 @@ class Session:
         """Serve until the end of input, `exit`, or cancellation; return the exit code."""
         async with anyio.create_task_group() as tasks:
             while not self._is_over:
-                chunk = await self._until_stopped(self._source.receive) or b""
+                chunk = await self._source.receive()
                 frames = self._receiver.feed(chunk) if chunk else self._receiver.close()
                 for frame in frames:
                     if self._is_over:
@@ -137,6 +141,7 @@ class Session:
     def stop(self) -> None:
         """Accept no further message; requests in flight get their grace."""
         self._is_over = True
+        self._source.end()
         self._waiting.cancel()
 
     def threads(self) -> list[str]:
@@ -148,7 +153,7 @@ class Session:
         self._hub.unsubscribe(self._number)
 
     async def _until_stopped(self, wait: Callable[[], Awaitable[T]]) -> T | None:
-        """Return the result of the wait; None when `stop` ended it. The reading side waits in no other way."""
+        """Return the result of the wait; None when `stop` ended it. The reading side waits so for all but input."""
         if self._is_over:
             return None
         with anyio.CancelScope() as self._waiting:
@@ -207,6 +212,9 @@ class Session:
         turnstiles = self._queue_up(message)
         scope = anyio.CancelScope()
         self._scopes.setdefault(message.request_id, scope)  # from now on it can be cancelled, begun or not
+        if message.method not in REACHED:
+            tasks.start_soon(self._process, message, scope, turnstiles, answer)
+            return
         answered = anyio.Event()
 
         def send(reply: bytes, deferred: Deferred) -> None:
@@ -214,8 +222,7 @@ class Session:
             answered.set()
 
         tasks.start_soon(self._process, message, scope, turnstiles, send)
-        if message.method in REACHED:  # the next message is judged by the state that this one leads to
-            await self._until_stopped(answered.wait)
+        await self._until_stopped(answered.wait)  # the next message is judged by the state that this one leads to
 
     def _take_free_room(self) -> bool:
         """Take room and return True where some is free: a wait would cost more."""
@@ -279,7 +286,7 @@ class Session:
         request_id, deferred = request.request_id, Deferred(self._number)
         before, mine = turnstiles
         assert request_id is not None  # noqa: S101  # a notification does not come here
-        reply = Reply(error_reply(request_id, "cancelled"), succeeded=False)
+        reply: Reply | None = None
         try:
             with scope:
                 if before is not None:
@@ -291,6 +298,8 @@ class Session:
         finally:
             if self._scopes.get(request_id) is scope:
                 del self._scopes[request_id]
+            if reply is None:
+                reply = Reply(error_reply(request_id, "cancelled"), succeeded=False)
             if reply.succeeded and (reached := REACHED.get(request.method)) is not None:
                 self._state = reached
             if request.method == "initialize" and reply.succeeded:

@@ -77,6 +77,10 @@ class PipeReader:
             if not chunk:
                 return
 
+    def end(self) -> None:
+        """Have a `receive` that waits return, as at the end of input."""
+        self._arrive(b"")
+
     def _arrive(self, chunk: bytes) -> None:
         self._chunks.append(chunk)
         self._arrived.set()

@@ -83,6 +83,9 @@ class Stage:
         self._tell()
         return chunk
 
+    def end(self) -> None:
+        self._inbox.put_nowait(b"")
+
     def send(self, line: bytes, coalesce_key: str | None = None) -> None:
         assert b"\n" not in line
         self.out.append(json.loads(line))
