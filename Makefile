@@ -60,7 +60,7 @@ test: setup ## what a change may have broken: units, contracts, a journey throug
 	@$(PYTEST) --loop test $(COVER)
 
 check: COVER := $(COVERAGE)
-check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (18 minutes)
+check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (10 to 18 minutes)
 	@$(BIN)/coverage combine --append --quiet
 	@$(BIN)/coverage report --fail-under=90
 

@@ -66,7 +66,7 @@ SMALL = 100
 """Files of the collection beside which a save is compared."""
 SAVES = 9
 SEARCHES = 40
-PINGS = 100
+PINGS = 500
 
 
 def build(root: Path, count: int, paragraphs: int) -> int:

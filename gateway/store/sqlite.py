@@ -164,7 +164,7 @@ def _no_pause() -> None:
 
 
 class Transaction:
-    """A `Tx` on an apsw connection; `pause` is called before each change."""
+    """A `Tx` on an apsw connection; `pause` is called before each statement."""
 
     def __init__(self, connection: Handle, pause: Callable[[], None] = _no_pause) -> None:
         self._connection = connection
@@ -199,10 +199,12 @@ class Transaction:
 
     def all(self, statement: str, bindings: Bindings = ()) -> list[Row]:
         """Return every row."""
+        self._pause()
         return self._connection.execute(statement, bindings).fetchall()
 
     def each(self, statement: str, bindings: Bindings = ()) -> Iterator[Row]:
         """Return rows one by one."""
+        self._pause()
         return iter(self._connection.execute(statement, bindings))
 
     def after_commit(self, call: Callable[[], None]) -> None:

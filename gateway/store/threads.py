@@ -276,7 +276,8 @@ class CommitWriter(Worker[WriteQueue]):
             self._file.check()
             connection = self.connection()
             connection.execute("BEGIN IMMEDIATE").fetchall()
-            pause = Courtesy(self._way, lambda: not self.queue.empty())
+            is_background = not any(member.is_urgent for member in group)
+            pause = Courtesy(self._way, lambda: not self.queue.empty(), is_background=is_background)
             for member in group:
                 outcomes.append(self._one(connection, pause, member, is_alone=len(group) == 1))
                 if not connection.in_transaction:  # the error took the whole transaction with it

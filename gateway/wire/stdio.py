@@ -1,13 +1,18 @@
 """The process's standard input and output, claimed for the protocol alone.
 
 Rule 1: only the protocol reaches the real standard output: fd 1 points at stderr from `claim` on.
-Rule 2: the threads here are daemons in raw system calls: they can neither hang the exit nor abort the interpreter.
-Rule 3: this module knows bytes and lines, not their meaning.
+Rule 2: the event loop itself reads what a pipe or socket has, and writes a line for which it has room: each thread that
+a message passes through waits for the interpreter, for milliseconds where other threads work.
+Rule 3: threads do what may block. They are daemons in raw system calls: they can neither hang the exit nor abort the
+interpreter.
+Rule 4: this module knows bytes and lines, not their meaning.
 """
 
 import asyncio
 import contextlib
 import os
+import select
+import stat
 import sys
 import threading
 from collections import deque
@@ -54,6 +59,26 @@ def claim() -> Pipes:
     return pipes
 
 
+def _can_be_polled(descriptor: int) -> bool:
+    """Return whether the system tells when a descriptor is ready: where it is a pipe or a socket, but on Windows."""
+    if sys.platform == "win32":
+        return False
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _room_of(descriptor: int) -> Callable[[int], bool]:
+    """Return a function that tells whether so many bytes can be written now; never, where the system does not tell."""
+    if sys.platform == "win32" or not _can_be_polled(descriptor):
+        return lambda _size: False
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+    return lambda size: size <= select.PIPE_BUF and bool(room.poll(0))  # as POSIX promises it for a pipe
+
+
 class PipeReader:
     """Hands chunks from a descriptor to the event loop, and stops reading while they are not taken."""
 
@@ -63,27 +88,43 @@ class PipeReader:
         self._chunks: deque[bytes] = deque()
         self._arrived = asyncio.Event()
         self._credit = threading.Semaphore(INPUT_BUDGET // CHUNK_BYTES)
-        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+        self._is_full = False
+        if _can_be_polled(descriptor):
+            self._loop.add_reader(descriptor, self._read_ready)
+        else:
+            threading.Thread(target=self._read_in_thread, name="stdin", daemon=True).start()
 
-    def _read(self) -> None:
+    def _read_ready(self) -> None:
+        """Read once; the loop calls this while there is something to read."""
+        self._is_full = not self._credit.acquire(blocking=False)
+        chunk = b"" if self._is_full else self._read()
+        if not chunk:
+            self._loop.remove_reader(self._descriptor)  # for good, or until a chunk is taken
+        if not self._is_full:
+            self._arrive(chunk)
+
+    def _read_in_thread(self) -> None:
         while True:
             self._credit.acquire()
-            try:
-                chunk = os.read(self._descriptor, CHUNK_BYTES)
-            except OSError:
-                chunk = b""  # a torn input is an ended input
+            chunk = self._read()
             with contextlib.suppress(RuntimeError):  # the loop is closed: the process is at its end
                 self._loop.call_soon_threadsafe(self._arrive, chunk)
             if not chunk:
                 return
 
-    def end(self) -> None:
-        """Have a `receive` that waits return, as at the end of input."""
-        self._arrive(b"")
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._descriptor, CHUNK_BYTES)
+        except OSError:
+            return b""  # a torn input is an ended input
 
     def _arrive(self, chunk: bytes) -> None:
         self._chunks.append(chunk)
         self._arrived.set()
+
+    def end(self) -> None:
+        """Have a `receive` that waits return, as at the end of input."""
+        self._arrive(b"")
 
     async def receive(self) -> bytes:
         """Return the next bytes; empty bytes at the end of input, at every call from then on."""
@@ -91,15 +132,18 @@ class PipeReader:
             self._arrived.clear()
             await self._arrived.wait()
         chunk = self._chunks.popleft()
-        if chunk:
-            self._credit.release()
-        else:
+        if not chunk:
             self._chunks.append(chunk)
+            return chunk
+        self._credit.release()
+        if self._is_full:
+            self._is_full = False
+            self._loop.add_reader(self._descriptor, self._read_ready)
         return chunk
 
 
 class PipeWriter:
-    """Queues whole lines for a descriptor; a thread writes them, many in one call."""
+    """Writes whole lines to a descriptor; those for which it has no room are queued for a thread, many in one call."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -113,28 +157,46 @@ class PipeWriter:
         self._closed = False
         self._moved = asyncio.Event()
         self._is_awaited = False
+        self._has_room_for = _room_of(descriptor)
         self.broken = asyncio.Event()
         self.dropped = 0
         self._thread = threading.Thread(target=self._write, name="stdout", daemon=True)
         self._thread.start()
 
     def send(self, line: bytes, coalesce_key: str | None = None) -> None:
-        """Queue a line (its newline is added).
+        """Write or queue a line (its newline is added).
 
         Never blocks; a line with a `coalesce_key` may be dropped for a slow reader.
         """
         with self._lock:
             if self._closed or self.broken.is_set():
                 return
+            if not self._lines and not self._busy and self._write_at_once(line):
+                return
             if self._queued > OUTPUT_BUDGET:
                 self._drop_one()
                 if coalesce_key is not None and self._queued > OUTPUT_BUDGET:
                     self.dropped += 1
                     return
-            self._lines.append((line, coalesce_key))
-            self._droppable += coalesce_key is not None
-            self._queued += len(line) + 1
-            self._filled.notify()
+            self._queue(line, coalesce_key)
+
+    def _write_at_once(self, line: bytes) -> bool:
+        """Write a line for which there is room now; return whether it was written, or at least begun."""
+        if not self._has_room_for(len(line) + 1):
+            return False
+        try:
+            written = os.write(self._descriptor, line + b"\n")
+        except OSError:
+            return False  # the thread meets it again, and tells it
+        if written <= len(line):  # another program made the descriptor non-blocking
+            self._queue(line[written:], None)
+        return True
+
+    def _queue(self, line: bytes, coalesce_key: str | None) -> None:
+        self._lines.append((line, coalesce_key))
+        self._droppable += coalesce_key is not None
+        self._queued += len(line) + 1
+        self._filled.notify()
 
     def _drop_one(self) -> None:
         """Drop the oldest line that may be dropped, if any."""

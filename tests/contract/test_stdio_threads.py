@@ -1,7 +1,9 @@
-"""The reader and the writer on pipes of their own: budgets, dropping, torn ends."""
+"""The reader and the writer on pipes of their own: budgets, dropping, torn ends; at the loop, and by threads alone."""
 
 import asyncio
+import contextlib
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -12,6 +14,15 @@ import pytest
 
 from gateway.wire import stdio
 from gateway.wire.stdio import CHUNK_BYTES, INPUT_BUDGET, OUTPUT_BUDGET, PipeReader, PipeWriter, parent_is_alive
+from tests.stage.spawned import on_posix
+
+
+@pytest.fixture(autouse=True, params=["loop", "threads"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The way of the bytes: `threads` is that of a system, or a file, that does not tell when it is ready."""
+    if request.param == "threads":
+        monkeypatch.setattr(stdio, "_can_be_polled", lambda _descriptor: False)
+    return request.param
 
 
 def play(scene: Callable[[int, int], Awaitable[None]]) -> None:
@@ -32,6 +43,17 @@ def play(scene: Callable[[int, int], Awaitable[None]]) -> None:
     anyio.run(main)
 
 
+def fill(write: int) -> int:
+    """Write to a pipe until it has no more room; return the number of bytes."""
+    os.set_blocking(write, False)
+    size = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            size += os.write(write, bytes(4096))
+    os.set_blocking(write, True)
+    return size
+
+
 async def read_all(read: int) -> bytes:
     found = b""
     while chunk := await asyncio.to_thread(os.read, read, 1 << 20):
@@ -39,7 +61,7 @@ async def read_all(read: int) -> bytes:
     return found
 
 
-def test_closing_writes_what_is_queued_and_then_flush_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_writes_what_is_queued_and_then_flush_returns() -> None:
     async def scene(read: int, write: int) -> None:
         for n in range(50):  # the thread may be at any place of its loop
             writer = PipeWriter(write)
@@ -56,15 +78,15 @@ def test_closing_writes_what_is_queued_and_then_flush_returns(monkeypatch: pytes
     play(scene)
 
 
+@on_posix
 def test_many_lines_become_few_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene(read: int, write: int) -> None:
         calls: list[int] = []
-        go_on = threading.Event()
         real = os.write
+        before = fill(write)
 
         def counted(descriptor: int, data: bytes) -> int:
             if descriptor == write:
-                go_on.wait(10)
                 calls.append(len(data))
             return real(descriptor, data)
 
@@ -72,11 +94,10 @@ def test_many_lines_become_few_writes(monkeypatch: pytest.MonkeyPatch) -> None:
         writer = PipeWriter(write)
         for n in range(1000):
             writer.send(b"%d" % n)
-        go_on.set()
         reading = asyncio.ensure_future(read_all(read))
         await writer.flush()
         os.close(write)
-        assert (await reading).split() == [b"%d" % n for n in range(1000)]
+        assert (await reading)[before:].split() == [b"%d" % n for n in range(1000)]
         assert len(calls) <= 3
 
     play(scene)
@@ -107,24 +128,55 @@ def test_a_short_or_refused_write_is_continued(monkeypatch: pytest.MonkeyPatch) 
     play(scene)
 
 
-def stuck(monkeypatch: pytest.MonkeyPatch, write: int) -> threading.Event:
-    """Hold every write to that descriptor until the event is set."""
-    go_on = threading.Event()
-    real = os.write
-
-    def held(descriptor: int, data: bytes) -> int:
-        if descriptor == write:
-            go_on.wait(10)
-        return real(descriptor, data)
-
-    monkeypatch.setattr(stdio.os, "write", held)
-    return go_on
-
-
-@pytest.mark.loop("check")
-def test_for_a_slow_reader_only_what_may_be_dropped_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_posix
+def test_a_line_for_which_there_is_room_is_written_at_once(way: str) -> None:
     async def scene(read: int, write: int) -> None:
-        go_on = stuck(monkeypatch, write)
+        os.set_blocking(read, False)
+        writer = PipeWriter(write)
+        if way == "loop":
+            writer.send(b"now")
+            assert os.read(read, 100) == b"now\n"
+        long = b"x" * (select.PIPE_BUF + 1)  # a pipe with some room may have too little for it
+        writer.send(long)
+        await writer.flush()
+        assert os.read(read, len(long) + 2) == long + b"\n"
+
+    play(scene)
+
+
+@on_posix
+def test_lines_keep_their_order_when_there_is_room_again() -> None:
+    async def scene(read: int, write: int) -> None:
+        before = fill(write)
+        writer = PipeWriter(write)
+        reading = asyncio.ensure_future(read_all(read))
+        for n in range(2000):
+            writer.send(b"%d" % n)
+            if n % 100 == 0:
+                await asyncio.sleep(0)
+        await writer.flush()
+        os.close(write)
+        assert (await reading)[before:].split() == [b"%d" % n for n in range(2000)]
+
+    play(scene)
+
+
+def test_a_reader_that_is_gone_is_told() -> None:
+    async def scene(read: int, write: int) -> None:
+        os.close(read)
+        writer = PipeWriter(write)
+        writer.send(b"for nobody")
+        await writer.broken.wait()
+        await writer.flush()
+
+    play(scene)
+
+
+@on_posix
+@pytest.mark.loop("check")
+def test_for_a_slow_reader_only_what_may_be_dropped_is_dropped() -> None:
+    async def scene(read: int, write: int) -> None:
+        fill(write)
         writer = PipeWriter(write)
         for n in range(20):
             writer.send(b"old %d" % n, "progress")
@@ -139,12 +191,11 @@ def test_for_a_slow_reader_only_what_may_be_dropped_is_dropped(monkeypatch: pyte
         waiting = asyncio.ensure_future(writer.wait_writable())
         await asyncio.sleep(0)
         assert not waiting.done()
-        go_on.set()
         reading = asyncio.ensure_future(read_all(read))
         await waiting
         await writer.flush()
         os.close(write)
-        lines = (await reading).split(b"\n")
+        lines = (await reading).lstrip(b"\0").split(b"\n")
         assert [line for line in lines if line.startswith(b"reply")] == [b"reply %d" % n for n in range(5)]
         assert lines.count(filler) == OUTPUT_BUDGET // len(filler) + 2
         kept = [line for line in lines if line.startswith((b"old", b"new"))]
@@ -171,6 +222,7 @@ def test_a_reader_takes_only_its_budget_ahead(monkeypatch: pytest.MonkeyPatch) -
             return b"y" * size
 
         monkeypatch.setattr(stdio.os, "read", counted)
+        os.write(write, b"there is always more")
         reader = PipeReader(read)
         budget = INPUT_BUDGET // CHUNK_BYTES
 
@@ -182,7 +234,8 @@ def test_a_reader_takes_only_its_budget_ahead(monkeypatch: pytest.MonkeyPatch) -
         for _ in range(3):
             assert len(await reader.receive()) == CHUNK_BYTES
         assert await asyncio.to_thread(wait_for, budget + 3)
-        await asyncio.sleep(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
         assert taken == budget + 3
         monkeypatch.setattr(stdio.os, "read", lambda _descriptor, _size: b"")
         while await reader.receive():
