@@ -56,11 +56,11 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal -q
 COVERAGE := --cov --cov-report=
 SIZE ?= full
 
-test: setup ## what a change may have broken: units, contracts, a journey through every door and method (3 minutes)
+test: setup ## what a change may have broken: units, contracts, a journey through every door and method (2 minutes)
 	@$(PYTEST) --loop test $(COVER)
 
 check: COVER := $(COVERAGE)
-check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (10 to 18 minutes)
+check: lint test journeys ## all that holds before a change is merged: lint, types, every test but campaigns, coverage (10 minutes)
 	@$(BIN)/coverage combine --append --quiet
 	@$(BIN)/coverage report --fail-under=90
 

@@ -79,7 +79,7 @@ class Courtesy:
         self._holds_up = holds_up
         self._begins = time.monotonic() + SHORT_SECONDS
         self._left = COURTESY_SECONDS
-        self._next_breath = self._begins if is_background else math.inf
+        self._next_breath = time.monotonic() + STRIDE_SECONDS if is_background else math.inf
 
     def __call__(self) -> None:
         """Wait while an urgent read has the right of way; breathe where it is time."""
