@@ -161,6 +161,9 @@ async def test_no_address_is_printed_that_leads_nowhere(tmp_path):
         for place in (("--workspace", "ws/harbor"), ("--folder", str(tmp_path / "nosuch"))):
             told = run_to_end(den.proxy_command("url", "openai", *place), env=clean_environment())
             assert (told.returncode, told.stdout) == (64, b""), place
+        den.add_config("\n[gateway.prox]\nport = 8789\n")
+        told = run_to_end(den.proxy_command("url", "openai"), env=clean_environment())
+        assert (told.returncode, told.stdout, b"gateway.prox" in told.stderr) == (78, b"", True)
 
 
 @journey

@@ -61,6 +61,11 @@ def drawn(rows: Sequence[T]) -> list[T]:
     return [rows[place] for place in sorted(chance.sample(range(len(rows)), wanted))]
 
 
+def first_of(stride: str) -> int:
+    """Return the place at which a walk in steps of that size begins, by chance; PIONEER_SEED begins there again."""
+    return random.Random(os.environ.get(SEED)).randrange(size(stride))  # no secret
+
+
 def may_hold(module: Path, loop: str | None) -> bool:
     """Return whether a file may hold a test of a loop: it lies in one of its folders, or a mark of its own names it."""
     folder = module.relative_to(TESTS).parts[0] if module.is_relative_to(TESTS) and module != TESTS else None

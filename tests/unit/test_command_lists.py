@@ -52,3 +52,14 @@ def test_a_withheld_memory_is_counted_also_behind_the_first_page() -> None:
     remember("I take pills for my heart.", "--sensitivity", "regulated")
     keep(f"Boat {number} has {number} oars." for number in range(101))
     assert "1 sensitive memory not shown" in run("list", "--all").err
+
+
+def test_runs_that_are_left_out_are_announced() -> None:
+    remember("I like tea.")
+    for _ in range(3):
+        run("consolidate")
+    every = run("passes", "runs", "--all", "--json").json["runs"]
+    cut = run("passes", "runs", "--limit", "1", "--json").json["runs"]
+    assert (len(every) >= 3, cut) == (True, every[:1])
+    assert "there are more" in run("passes", "runs", "--limit", "1").err
+    assert "there are more" not in run("passes", "runs", "--all").err

@@ -9,7 +9,7 @@ from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.naming import name_memory
 from gateway.doors.commands.options import add_context, add_place, context_of
-from gateway.doors.commands.paging import PAGE, collect_pages
+from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, limit_of
 from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
@@ -101,6 +101,7 @@ def _arrange_passes(to: argparse.ArgumentParser) -> None:
         help="list: the plan (the default); runs: the log; show RUN; undo RUN; review: what of yours has faded",
     )
     to.add_argument("run", nargs="?", metavar="RUN", help="the id of a run")
+    add_limit(to, PAGE)
     to.add_argument("--dry-run", action="store_true", help="undo: show what would be taken back")
     choice = to.add_mutually_exclusive_group()
     for name, purpose in REVIEW_CHOICES.items():
@@ -133,16 +134,18 @@ def _list(given: argparse.Namespace) -> int:
 
 
 def _runs(given: argparse.Namespace) -> int:
-    runs = through_door(given, lambda door: door.call(m.PASSES_RUNS, {"limit": PAGE})).runs
+    result = through_door(given, lambda door: collect_pages(door, m.PASSES_RUNS, {}, "runs", limit_of(given)))
     if given.json:
-        show_json({"runs": runs})
+        show_json({"runs": result.runs})
         return OK
     rows = [
         [one.run_id, one.pass_, when(one.ended_at), "dry run" if one.dry_run else words(one.state), str(one.changes)]
-        for one in runs
+        for one in result.runs
     ]
     show_table(["run", "pass", "ended", "result", "changes"], rows)
-    if not runs:
+    if result.next_cursor is not None:
+        hint(MORE)
+    if not result.runs:
         hint("no pass has run yet; `pioneer passes` shows when the next one does")
     return OK
 

@@ -42,11 +42,11 @@ from gateway.doors.http.rules import (
     TOO_MANY,
     UNAUTHORIZED,
     Access,
+    DoorAccess,
     Failures,
     Headers,
     Rate,
     Refusal,
-    access_of,
     cross_origin_headers,
     members_of,
     refuse_form,
@@ -70,7 +70,6 @@ from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
 from protocol.http import EventsQuery, HealthResult
 from protocol.memory.values import Context
-from protocol.settings import HttpSettings
 
 SERVICE = "pioneer"
 MOVED = 303
@@ -112,7 +111,7 @@ class Door:
     """The ASGI application, which the server calls for each request."""
 
     def __init__(self, app: App, token: Token, port: int, bind: str, make_pages: MakePages | None = None) -> None:
-        self._app, self._token, self._port, self._bind = app, token, port, bind
+        self._app, self._token, self._port = app, token, port
         self._host = f"[{bind}]" if ":" in bind else bind
         self._events = EventLog()
         self._subscriber = app.hub.subscribe(self._events)
@@ -126,9 +125,7 @@ class Door:
         self._make_pages, self._made_pages = make_pages, None
         self.asked_at = time.monotonic()
         """The time of the last request, by the machine's clock that only advances."""
-        self._access: Access | None = None
-        self._access_settings: HttpSettings | None = None
-        """The settings that `_access` was made from."""
+        self._access = DoorAccess(port, bind)
         self._routes = self._make_routes()
 
     def _make_routes(self) -> dict[str, dict[str, Route]]:
@@ -179,14 +176,6 @@ class Door:
 
     # -- judging -------------------------------------------------------------------------------------------------------
 
-    def _access_now(self) -> Access:
-        """Return the access that the settings give at present."""
-        settings = self._app.base.config.config.http
-        if self._access is None or settings is not self._access_settings:
-            self._access_settings = settings
-            self._access = access_of(self._port, self._bind, settings.allowed_hosts, settings.allowed_origins)
-        return self._access
-
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
         began = self.asked_at = time.monotonic()
@@ -194,7 +183,8 @@ class Door:
         exchange = Exchange(receive, send, has_body=has_body(headers))
         name = "-"
         try:
-            access = self._access_now()
+            settings = self._app.base.config.config.http
+            access = self._access.by(settings.allowed_hosts, settings.allowed_origins)
             exchange.shared = cross_origin_headers(headers, access)
             name = await self._answer(scope, headers, access, exchange)
         except Gone:

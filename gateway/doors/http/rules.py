@@ -138,6 +138,22 @@ def access_of(port: int, bind: str, allowed_hosts: Sequence[str], allowed_origin
     return Access(frozenset(hosts), frozenset({*pages, *(f"http://{host}" for host in hosts)}), pages)
 
 
+class DoorAccess:
+    """The access to a door by the settings of the moment, made anew only where they changed."""
+
+    def __init__(self, port: int, bind: str) -> None:
+        self._place = port, bind
+        self._listed: tuple[Sequence[str], Sequence[str]] = (), ()
+        self._access = access_of(port, bind, (), ())
+
+    def by(self, allowed_hosts: Sequence[str], allowed_origins: Sequence[str] = ()) -> Access:
+        """Return the access that these settings give."""
+        if self._listed != (allowed_hosts, allowed_origins):
+            self._listed = allowed_hosts, allowed_origins
+            self._access = access_of(*self._place, allowed_hosts, allowed_origins)
+        return self._access
+
+
 def is_local(bind: str) -> bool:
     """Return whether an address is reached from this machine alone."""
     return bind in {"localhost", "::1"} or bind.startswith("127.")

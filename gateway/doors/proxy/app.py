@@ -18,10 +18,9 @@ from gateway.base.logs import Log
 from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, has_body, headers_of
 from gateway.doors.http.rules import (
     NO_ROUTE,
-    Access,
+    DoorAccess,
     Failures,
     Headers,
-    access_of,
     refuse_head,
     refuse_host,
     refuse_page,
@@ -132,22 +131,13 @@ class ProxyDoor:
     """The ASGI application, which the server calls for each request."""
 
     def __init__(self, means: ProxyMeans, port: int, bind: str) -> None:
-        self._means, self._port, self._bind = means, port, bind
+        self._means = means
         self._upstreams = Upstreams()
         self._failures = Failures()
-        self._access: Access | None = None
-        self._access_hosts: Any = None
-        """The setting `allowed_hosts` that `_access` was made from."""
+        self._access = DoorAccess(port, bind)
         self._open: set[anyio.CancelScope] = set()
         self._settled = anyio.Event()
         self._keeping: set[asyncio.Task[None]] = set()
-
-    def _access_now(self) -> Access:
-        settings = self._means.settings()
-        if self._access is None or settings.allowed_hosts is not self._access_hosts:
-            self._access_hosts = settings.allowed_hosts
-            self._access = access_of(self._port, self._bind, settings.allowed_hosts, ())
-        return self._access
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         """Answer one request."""
@@ -181,7 +171,7 @@ class ProxyDoor:
     ) -> str:
         """Judge a request and pass it on; return its route's name."""
         raw_path = scope["raw_path"].decode("latin-1")
-        access = self._access_now()
+        access = self._access.by(self._means.settings().allowed_hosts)
         refusal = refuse_host(headers, access) or refuse_page(headers, access)
         if refusal is not None:
             await exchange.send(answer_of(refusal))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.base.exit_codes import CANNOT_WRITE, CONFIG, OK, USAGE
+from gateway.base.exit_codes import CANNOT_WRITE, OK, USAGE
 from gateway.doors.commands import Command
-from gateway.doors.commands.door import home_of
+from gateway.doors.commands.door import home_of, read_configuration
 from gateway.doors.commands.options import path
 from gateway.doors.commands.processes.starting import arrange_process, options_of, port_of
 from gateway.doors.terminal.exits import Stop
@@ -107,7 +107,6 @@ def _print_url(given: argparse.Namespace) -> int:
 def _find_address(given: argparse.Namespace) -> ProgramAddress:
     """Return the address that the options name: of a running proxy, else of the configured port. Raises `Stop`."""
     from gateway.doors.proxy.route import ProxyAddress, find_upstream  # noqa: PLC0415
-    from gateway.home.config import ConfigError, ConfigStore  # noqa: PLC0415
     from gateway.home.folder import Home  # noqa: PLC0415
     from gateway.home.run_files import living_doors  # noqa: PLC0415
     from gateway.home.tokens import read_token, token_path  # noqa: PLC0415
@@ -117,11 +116,7 @@ def _find_address(given: argparse.Namespace) -> ProgramAddress:
     if given.folder is not None and not given.folder.is_dir():
         raise Stop(USAGE, f"there is no folder {str(given.folder)!r}")
     home = Home(home_of(given))
-    try:
-        store = ConfigStore(given.config or home.root / "config.toml", is_named=given.config is not None)
-    except ConfigError as error:
-        raise Stop(CONFIG, f"configuration: {error}") from None
-    settings = store.config.proxy
+    settings = read_configuration(given).config.proxy
     asked = ProxyAddress(None, given.upstream, None, None, "/v1/messages")
     upstream = find_upstream(asked, frozenset(), settings.upstreams)
     if upstream is None:
