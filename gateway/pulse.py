@@ -39,7 +39,10 @@ TIDY_MS = DAY_MS
 TIDY_AGAIN_MS = 5 * 60 * 1000
 """The time until a removal that failed is tried again: at each beat it would hold up the looks behind it."""
 KNOWLEDGE_MS = 2000
-"""The time between two looks for due scans, files that wait for another try, and collections without a watcher."""
+"""The least time between two looks for due scans, files that wait for another try, and collections without a watcher.
+
+Where nothing changed, nothing is due and each collection has its watch, no look is taken.
+"""
 BEATS_TO_FILES = 4
 """Files are looked at first by this beat: the first messages wait for no part that reads them."""
 LEAVE_SECONDS = 2.0  # the longest that the last transaction of a process may take
@@ -179,7 +182,8 @@ class Pulse:
         await self._do_due_work(now)
         await app.scheduler.look(waits_for_idle=True)
         self._beats += 1
-        if now >= self._knowledge_at and self._beats >= BEATS_TO_FILES and not app.base.home.is_read_only:
+        may_look = now >= self._knowledge_at and self._beats >= BEATS_TO_FILES and not app.base.home.is_read_only
+        if may_look and app.knowledge.needs_look(now):
             self._knowledge_at = now + KNOWLEDGE_MS
             await app.knowledge.look()
 
@@ -198,7 +202,7 @@ class Pulse:
             try:
                 await app.embedding.refresh()
                 await app.episodic.repair.follow()
-                await app.knowledge.presence.refresh()
+                await app.knowledge.note_change()
                 self._due_at = await app.memory.due_at()
                 self._has_neighbours = bool(await db.read(app.base.owners.others))
             except BaseException:

@@ -3,6 +3,7 @@
 Rule 1: `knowledge.service` alone imports this module, when something of the house is first asked for.
 """
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,14 +17,15 @@ from knowledge.rows.collections import (
     KnownCollection,
     find_collection,
     list_collections,
+    list_leaving,
     want_deep,
 )
 from knowledge.rows.contents import count_pieces_anew
 from knowledge.rows.files import (
-    collections_to_read,
     collections_with_resting,
-    deep_is_due,
     find_file,
+    find_oldest_deep_part,
+    next_readings,
     release_files,
     renew_parts,
     retry_files,
@@ -69,33 +71,37 @@ class KnowledgeHouse:
 
     # -- the process ---------------------------------------------------------------------------------------------
 
-    async def look(self, *, is_first: bool) -> None:
+    async def look(self, *, is_first: bool) -> float:
         """Begin and end watches, and queue due scans and the reading of files that wait.
 
-        The first call of a process, `is_first`, queues a scan of every collection and begins no watch.
+        Returns when, by the clock, more is due; until then only a change of the home, of the settings or of a watch is
+        a reason for another look. The first call of a process, `is_first`, queues a scan of every collection and begins
+        no watch.
         """
         settings, now = self._means.settings(), self._means.clock.now()
         self._means.spawn(self.collections.remove_left, "remove")
         if not is_first:
             await self.watchers.look()
-        if not (settings.enabled and settings.indexing_enabled):
-            return
+        is_on = settings.enabled and settings.indexing_enabled
+        part = settings.deep_scan_hours * HOUR_MS // DEEP_PARTS
 
-        def find(tx: Tx) -> tuple[list[str], list[str]]:
-            due = [
-                one
-                for one in list_collections(tx)
-                if is_first or now - (one.scanned_at or 0) >= _interval(one, settings)
-            ]
-            return [one.collection_id for one in due], collections_to_read(tx, now)
+        def find(tx: Tx) -> tuple[dict[str, int], dict[str, int], float, bool]:
+            is_leaving = bool(list_leaving(tx))
+            if not is_on:
+                return {}, {}, math.inf, is_leaving
+            scans = {one.collection_id: _next_scan(one, settings) for one in list_collections(tx)}
+            oldest = find_oldest_deep_part(tx)
+            return scans, next_readings(tx), math.inf if oldest is None else oldest + part, is_leaving
 
-        scans, reads = await self._means.db.read(find)
-        before = now - settings.deep_scan_hours * HOUR_MS // DEEP_PARTS
-        if await self._means.db.read(lambda tx: deep_is_due(tx, before)):
-            reads += await self._means.db.note(lambda tx: renew_parts(tx, now, before, DEEP_PARTS))
+        scan_times, read_times, deep_at, is_leaving = await self._means.db.read(find)
+        scans = [name for name, at in scan_times.items() if is_first or at <= now]
+        reads = [name for name, at in read_times.items() if at <= now]
+        if deep_at <= now:
+            reads += await self._means.db.note(lambda tx: renew_parts(tx, now, now - part, DEEP_PARTS))
             await self._means.db.note(count_pieces_anew)
         if scans or reads:
             await self._means.db.jot(lambda tx: self._queue(tx, scans, reads))
+        return now if is_first or is_leaving else min(deep_at, *scan_times.values(), *read_times.values(), math.inf)
 
     def _queue(self, tx: Tx, scans: list[str], reads: list[str]) -> None:
         for collection_id in scans:
@@ -151,7 +157,7 @@ class KnowledgeHouse:
         return found
 
 
-def _interval(known: KnownCollection, settings: KnowledgeSettings) -> int:
-    """Return the milliseconds between two scans: `POLLED_MS` where no watch reports changes, or the folder is gone."""
+def _next_scan(known: KnownCollection, settings: KnowledgeSettings) -> int:
+    """Return when a scan is due: `POLLED_MS` after the last where no watch reports changes, or the folder is gone."""
     is_polled = known.state == "unavailable" or (known.state == "polling" and known.reason in POLLED)
-    return POLLED_MS if is_polled else settings.scan_minutes * MINUTE_MS
+    return (known.scanned_at or 0) + (POLLED_MS if is_polled else settings.scan_minutes * MINUTE_MS)

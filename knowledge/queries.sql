@@ -149,6 +149,11 @@ WHERE collection = :collection AND id % :parts = :part AND state IN ('indexed', 
 UPDATE collection SET deep_part = (deep_part + 1) % :parts, deep_part_at = :now,
     deep_scanned_at = iif(deep_part + 1 = :parts, :now, deep_scanned_at) WHERE id = :collection
 
+-- name: oldest_deep_part
+-- When the last part of a deep scan was that is longest ago.
+SELECT min(max(coalesce(deep_part_at, 0), coalesce(deep_scanned_at, 0))) FROM collection
+WHERE scanned_at IS NOT NULL AND state IN ('live', 'polling')
+
 -- name: deep_parts_due
 -- The collections of which a sixth is to be read again, and which sixth.
 SELECT id, collection_id, deep_part FROM collection
@@ -243,11 +248,13 @@ SELECT min(next_run_at) FROM knowledge_file WHERE collection = :collection AND s
 -- Whether a file waits that was never read.
 SELECT 1 FROM knowledge_file WHERE collection = :collection AND state = 'pending' AND content IS NULL LIMIT 1
 
--- name: collections_to_read
--- The collections with files that wait and are due, whose folder was seen.
-SELECT collection_id FROM collection AS c
-WHERE c.state NOT IN ('new', 'scanning', 'unavailable')
-    AND EXISTS (SELECT 1 FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'pending' AND f.next_run_at <= :now)
+-- name: next_readings
+-- When the next of the files that wait is due, of each collection whose folder was seen.
+SELECT collection_id, next_at FROM (
+    SELECT c.collection_id, (
+        SELECT min(f.next_run_at) FROM knowledge_file AS f WHERE f.collection = c.id AND f.state = 'pending'
+    ) AS next_at FROM collection AS c WHERE c.state NOT IN ('new', 'scanning', 'unavailable')
+) WHERE next_at IS NOT NULL
 
 -- name: finish_file
 -- A file was read: what it says is indexed, or why it is not.

@@ -7,6 +7,7 @@ Rule 3: the answers come from `knowledge.house`, whose modules are imported when
 collections never needs them.
 """
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -36,6 +37,9 @@ class KnowledgeService:
         self._house: KnowledgeHouse | None = None
         self._building = Lock()
         self._has_looked = False
+        self._has_changed = False
+        """Whether the home or its settings changed since the last look."""
+        self._next_look = -math.inf
         self.presence = Presence(means.db)
         self.tools = KnowledgeTools(lambda: self.house.searcher, lambda: self.house.places, means.settings)
 
@@ -131,10 +135,23 @@ class KnowledgeService:
         The first call queues a scan of every collection and begins no watch.
         """
         is_first, self._has_looked = not self._has_looked, True
+        self._has_changed, self._next_look = False, -math.inf  # a look that fails is taken again
         await self.presence.refresh()
+        following = math.inf
         if self.presence.has_any or self._house is not None:
             house = await self._find_house()
-            await house.look(is_first=is_first)
+            following = await house.look(is_first=is_first)
+        self._next_look = following
+
+    async def note_change(self) -> None:
+        """Note that the home or its settings changed: what is kept in memory is read again, and a look is due."""
+        self._has_changed = True
+        await self.presence.refresh()
+
+    def needs_look(self, now: int) -> bool:
+        """Return whether there is a reason to look: a change, a watch that began or ended, or a time that came."""
+        is_due = self._has_changed or now >= self._next_look
+        return is_due or (self._house is not None and self._house.watchers.needs_look)
 
     async def settle(self) -> None:
         """Return when the jobs for every reported change of a file are queued, and no removal is left undone."""

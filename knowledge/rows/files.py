@@ -180,9 +180,9 @@ def renew_parts(tx: Tx, now: int, before: int, parts: int) -> list[str]:
     return [collection_id for _, collection_id, _ in due]
 
 
-def deep_is_due(tx: Tx, before: int) -> bool:
-    """Return whether a collection's last part of a deep scan is older than `before`."""
-    return bool(tx.all(SQL["deep_parts_due"], {"before": before}))
+def find_oldest_deep_part(tx: Tx) -> int | None:
+    """Return when the last part of a deep scan was, of the collection for which that is longest ago."""
+    return tx.all(SQL["oldest_deep_part"])[0][0]
 
 
 class FileTwin(Struct, frozen=True):
@@ -291,9 +291,9 @@ def waits_for_new(tx: Tx, collection: int) -> bool:
     return tx.one(SQL["waits_for_new"], {"collection": collection}) is not None
 
 
-def collections_to_read(tx: Tx, now: int) -> list[str]:
-    """Return the collections with files that wait and are due."""
-    return [name for (name,) in tx.all(SQL["collections_to_read"], {"now": now})]
+def next_readings(tx: Tx) -> dict[str, int]:
+    """Return when the next file that waits is due, by collection with such files."""
+    return dict(tx.all(SQL["next_readings"]))
 
 
 def finish_file(tx: Tx, values: Mapping[str, SqlValue]) -> None:

@@ -7,7 +7,7 @@ Rule 3: where the system cannot report changes the collection is `polling`, with
 """
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -200,21 +200,38 @@ class Watchers:
         self._means = means
         self._scanner = scanner
         self._watches: dict[str, CollectionWatch] = {}
+        self._seen: Mapping[str, tuple[bool, str | None]] | None = None
+        """The states of the watches at the last look; None where a collection found no watch at all."""
 
     async def look(self) -> None:
         """Begin and end watches by the settings, the collections, and the locks of other processes."""
         known = await self._means.db.read(lambda tx: {one.collection_id: one for one in list_collections(tx)})
+        self._seen = self._states()
         for collection_id, watch in list(self._watches.items()):
             one = known.get(collection_id)
             if one is None or not self._wants(one) or one.path != watch.path:
                 watch.stop()
         for collection_id, one in known.items():
-            if self._wants(one) and collection_id not in self._watches and self._means.locks.take(collection_id):
-                watch = self._watches[collection_id] = CollectionWatch(
-                    self._means, self._scanner, collection_id, one.path
-                )
-                self._means.spawn(partial(self._keep, collection_id, watch), "watch")
+            if self._wants(one) and collection_id not in self._watches:
+                self._begin(one)
             await self._store_state(one)
+
+    def _begin(self, known: KnownCollection) -> None:
+        """Begin a watch, unless another process has the collection's lock."""
+        if not self._means.locks.take(known.collection_id):
+            self._seen = None
+            return
+        watch = CollectionWatch(self._means, self._scanner, known.collection_id, known.path)
+        self._watches[known.collection_id] = watch
+        self._means.spawn(partial(self._keep, known.collection_id, watch), "watch")
+
+    def _states(self) -> Mapping[str, tuple[bool, str | None]]:
+        return {collection_id: (watch.is_live, watch.refused) for collection_id, watch in self._watches.items()}
+
+    @property
+    def needs_look(self) -> bool:
+        """Return whether a watch began, was refused or ended since the last look, or waits for another process."""
+        return self._seen != self._states()
 
     @property
     def has_unseen(self) -> bool:

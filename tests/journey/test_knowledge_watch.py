@@ -20,7 +20,7 @@ from gateway.process import running
 from gateway.wire.client import GatewayClient, console_script
 from gateway.wiring import App
 from knowledge.rows.collections import KnownCollection, change_state, find_collection, set_state
-from knowledge.rows.files import collections_to_read
+from knowledge.rows.files import next_readings
 from knowledge.scan import scanning, watching
 from knowledge.scan.scanning import Scanner
 from knowledge.scan.watching import QuietPaths
@@ -282,7 +282,7 @@ async def test_a_first_scan_ends_with_one_notice_that_all_is_indexed(tmp_path: P
 
         async def store_and_look(scanner: Scanner, *given: Any) -> Any:
             held = await store(scanner, *given)
-            wanted.append(await app.base.database.read(lambda tx: collections_to_read(tx, 2**62)))
+            wanted.append(await app.base.database.read(lambda tx: list(next_readings(tx))))
             return held
 
         monkeypatch.setattr(Scanner, "_store", store_and_look)
