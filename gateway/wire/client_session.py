@@ -49,7 +49,7 @@ class SessionClient:
             ThreadStartParams: self._fill_default_workspace,
             TurnStartParams: self._fill_options,
         }
-        """What fills these in; of all other parameters the handshake says the workspace and agent of a context."""
+        """The functions that fill in these; of all others the handshake says the workspace and agent of a context."""
 
     @property
     def agent_id(self) -> str | None:
