@@ -168,10 +168,9 @@ WHERE f.collection = :collection AND f.inode = wanted.value ->> 1 AND f.device =
 ORDER BY wanted.key, f.id
 
 -- name: known_inodes
--- Which of some files that are new at their places have the inode and size of one that was read.
-SELECT DISTINCT wanted.key FROM json_each(:seen) AS wanted CROSS JOIN knowledge_file AS f INDEXED BY knowledge_file_inode
-WHERE f.collection = :collection AND f.inode = wanted.value ->> 0 AND f.device = wanted.value ->> 1 AND f.size = wanted.value ->> 2
-    AND f.mtime_ns = wanted.value ->> 3 AND f.content IS NOT NULL
+-- The files that were read and have one of some inodes, by what a move keeps.
+SELECT inode, device, size, mtime_ns FROM knowledge_file INDEXED BY knowledge_file_inode
+WHERE collection = :collection AND inode IN (SELECT value FROM json_each(:inodes)) AND content IS NOT NULL
 
 -- name: files_at
 -- The files that some places have, and whether each was never read.

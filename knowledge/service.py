@@ -38,7 +38,7 @@ class KnowledgeService:
         self._building = Lock()
         self._has_looked = False
         self._has_changed = False
-        """Whether the home or its settings changed since the last look."""
+        """Set by a change of the home or its settings, until the next look."""
         self._next_look = -math.inf
         self.presence = Presence(means.db)
         self.tools = KnowledgeTools(lambda: self.house.searcher, lambda: self.house.places, means.settings)

@@ -226,8 +226,11 @@ Inode = tuple[int, int, int, int]
 
 def find_known_inodes(tx: Tx, collection: int, seen: Sequence[Inode]) -> set[int]:
     """Return the indexes of those of some new files that a file which was read may have become."""
-    rows = tx.all(SQL["known_inodes"], {"collection": collection, "seen": json.dumps(seen)}) if seen else []
-    return {index for (index,) in rows}
+    if not seen:
+        return set()
+    inodes = json.dumps([inode for inode, *_ in seen])
+    known = set(tx.all(SQL["known_inodes"], {"collection": collection, "inodes": inodes}))
+    return {index for index, one in enumerate(seen) if one in known}
 
 
 def clear_places(tx: Tx, collection: int, places: Sequence[tuple[str, str]]) -> set[int]:

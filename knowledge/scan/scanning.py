@@ -339,14 +339,19 @@ class Scanner:
             for index, (row, folder, seen) in enumerate(held)
             if index not in taken
         ]
-        terms = cache(self._means.lexicon.index_terms)  # many files share a folder
+        terms = cache(self._means.lexicon.index_terms)
+
+        @cache  # many files share a folder
+        def path_terms(*parts: tuple[str, str]) -> PathTerms:
+            before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
+            return PathTerms(before, after)
+
         changed: dict[int, PathTerms] = {}
         changes: list[FileChange] = []
         for one in moved:
             folder, row = places[one.id]
-            parts = [(folder, one.folder), *([(row.name, one.name)] if row.name != one.name else [])]
-            before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
-            changed[one.id] = PathTerms(before, after)
+            renamed = [(row.name, one.name)] if row.name != one.name else []
+            changed[one.id] = path_terms((folder, one.folder), *renamed)
             changes.append(FileChange("moved", path_of(one.folder, one.name), path_of(folder, row.name)))
         words = WordChanges()
         cards = move_cards(tx, known.owner, changed, words)

@@ -14,11 +14,13 @@ from sizes import size
 from spawned import Den, every, hello, journey, on_linux
 from test_knowledge import add, drain, paths, search, write
 
+from gateway import pulse
 from gateway.files.folder_watch import is_on_network
 from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wire.client import GatewayClient, console_script
 from gateway.wiring import App
+from knowledge.house import KnowledgeHouse
 from knowledge.rows.collections import KnownCollection, change_state, find_collection, set_state
 from knowledge.rows.files import next_readings
 from knowledge.scan import scanning, watching
@@ -298,6 +300,39 @@ async def test_a_first_scan_ends_with_one_notice_that_all_is_indexed(tmp_path: P
         await served.task
     assert wanted == [[]] * 2  # the first reading begins when the first scan has ended
     assert told == ["notes"]
+
+
+@journey
+async def test_a_process_that_only_watches_takes_no_look_without_a_reason(tmp_path: Path, monkeypatch) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
+    den = Den(tmp_path / "den", config=QUICK)
+    monkeypatch.setattr(pulse, "KNOWLEDGE_MS", 0)
+    look, looks = KnowledgeHouse.look, list[float]()
+
+    async def look_and_count(house: KnowledgeHouse, *, is_first: bool) -> float:
+        looks.append(await look(house, is_first=is_first))
+        return looks[-1]
+
+    monkeypatch.setattr(KnowledgeHouse, "look", look_and_count)
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        await served.pair.hello("ws_here")
+        name = (await served.pair.call("knowledge/collections/add", path=str(folder)))["collection"]["collection_id"]
+        seen = -1
+        while seen != len(looks) or (await known_of(app, name)).state != "live":  # until three beats go without one
+            seen = len(looks)
+            for _ in range(3):
+                await app.pulse.metronome.next()
+        known = await known_of(app, name)
+        assert known.scanned_at is not None
+        assert looks[-1] == known.scanned_at + app.base.config.config.knowledge.scan_minutes * 60_000
+        assert app.knowledge.needs_look(int(looks[-1]))
+        await served.pair.call("settings/update", update={"knowledge": {"watch_enabled": False}})
+        while (await known_of(app, name)).state != "polling":
+            await app.pulse.metronome.next()
+        assert len(looks) > seen
+        served.pair.end()
+        await served.task
 
 
 def test_a_watch_that_is_refused_says_why(tmp_path: Path) -> None:
