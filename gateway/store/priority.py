@@ -68,10 +68,10 @@ class RightOfWay:
 
 
 class Courtesy:
-    """The pauses of a transaction between its statements, once it is no short one any more.
+    """The pauses of a transaction between its statements.
 
-    It waits at most `COURTESY_SECONDS` in all for urgent reads, not at all while writers wait; it breathes where it
-    `is_background`.
+    After `SHORT_SECONDS` it waits for urgent reads, at most `COURTESY_SECONDS` in all, and not at all while writers
+    wait. Where it `is_background` it breathes, each time for `BREATH_SECONDS`.
     """
 
     def __init__(self, way: RightOfWay, holds_up: Callable[[], bool], *, is_background: bool = False) -> None:

@@ -1,0 +1,37 @@
+"""The pauses of a transaction, by a clock of the test's own."""
+
+import pytest
+
+from gateway.store import priority
+from gateway.store.priority import BREATH_SECONDS, STRIDE_SECONDS, Courtesy, RightOfWay
+
+
+class Clock:
+    """The time that the module reads, and the sleeps that it asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.slept: list[float] = []
+        monkeypatch.setattr(priority.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(priority.time, "sleep", self.slept.append)
+
+
+def test_a_background_write_breathes_once_each_stride(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    pause = Courtesy(RightOfWay(), lambda: False, is_background=True)
+    statements = 40
+    for _ in range(statements):
+        pause()
+        clock.now += STRIDE_SECONDS / 4
+    breaths = len(clock.slept)
+    assert set(clock.slept) == {BREATH_SECONDS}
+    assert statements // 6 <= breaths <= statements // 4  # a breath is taken by the first statement behind its time
+
+
+def test_a_write_that_somebody_waits_for_does_not_breathe(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    pause = Courtesy(RightOfWay(), lambda: False)
+    for _ in range(40):
+        pause()
+        clock.now += STRIDE_SECONDS
+    assert clock.slept == []
