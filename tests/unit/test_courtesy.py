@@ -1,5 +1,7 @@
 """The pauses of a transaction, by a clock of the test's own."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from gateway.store import priority
@@ -12,8 +14,7 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
         self.slept: list[float] = []
-        monkeypatch.setattr(priority.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(priority.time, "sleep", self.slept.append)
+        monkeypatch.setattr(priority, "time", SimpleNamespace(monotonic=lambda: self.now, sleep=self.slept.append))
 
 
 def test_a_background_write_breathes_once_each_stride(monkeypatch: pytest.MonkeyPatch) -> None:
