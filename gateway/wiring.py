@@ -363,6 +363,7 @@ def build(core: MemoryCore) -> App:
 
     def prepare() -> None:
         passes.scheduler.note_request()
+        core.base.database.note_request()
         pulse.refresh_settings()
 
     bound = {

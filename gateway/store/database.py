@@ -69,7 +69,7 @@ class Database:
             try:
                 self._file = ReadOnlyFile(path) if is_read_only else DatabaseFile(path, vfs)
                 opened.callback(self._file.close)
-                way = RightOfWay()
+                self._way = way = RightOfWay()
                 self._writer = CommitWriter("db-write", self._file, "full", way)
                 opened.callback(self._writer.close, 1)
                 self._notes = CommitWriter("db-note", self._file, "normal", way)
@@ -85,6 +85,10 @@ class Database:
                 raise unavailable(failure) from failure
             opened.pop_all()  # from here on `close` sees to it
         self._file.let_go = self._let_go
+
+    def note_request(self) -> None:
+        """Note that a client asked something now: while clients do, background writes let other threads in."""
+        self._way.asked_at = time.monotonic()
 
     def _let_go(self) -> None:
         for worker in (self._writer, self._notes, *self._readers):

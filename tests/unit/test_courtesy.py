@@ -1,11 +1,12 @@
 """The pauses of a transaction, by a clock of the test's own."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
 
 from gateway.store import priority
-from gateway.store.priority import BREATH_SECONDS, STRIDE_SECONDS, Courtesy, RightOfWay
+from gateway.store.priority import ATTENTIVE_SECONDS, BREATH_SECONDS, STRIDE_SECONDS, Courtesy, RightOfWay
 
 
 class Clock:
@@ -18,8 +19,9 @@ class Clock:
 
 
 def test_a_background_write_breathes_once_each_stride(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    pause = Courtesy(RightOfWay(), lambda: False, is_background=True)
+    clock, way = Clock(monkeypatch), RightOfWay()
+    way.asked_at = clock.now
+    pause = Courtesy(way, lambda: False, is_background=True)
     statements = 40
     for _ in range(statements):
         pause()
@@ -29,9 +31,13 @@ def test_a_background_write_breathes_once_each_stride(monkeypatch: pytest.Monkey
     assert statements // 6 <= breaths <= statements // 4  # a breath is taken by the first statement behind its time
 
 
-def test_a_write_that_somebody_waits_for_does_not_breathe(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(monkeypatch)
-    pause = Courtesy(RightOfWay(), lambda: False)
+@pytest.mark.parametrize(("is_background", "asked_before"), [(False, 0.0), (True, ATTENTIVE_SECONDS), (True, math.inf)])
+def test_no_breath_is_taken_where_it_would_help_nobody(
+    monkeypatch: pytest.MonkeyPatch, *, is_background: bool, asked_before: float
+) -> None:
+    clock, way = Clock(monkeypatch), RightOfWay()
+    way.asked_at = clock.now - asked_before
+    pause = Courtesy(way, lambda: False, is_background=is_background)
     for _ in range(40):
         pause()
         clock.now += STRIDE_SECONDS
