@@ -116,12 +116,13 @@ async def flush(sink: Output) -> None:
 async def until_parent_is_gone(client: SessionClient, metronome: Metronome, stop: Callable[[], None]) -> None:
     """Stop when the parent process has ended."""
     parent = os.getppid()
-    while True:
-        await metronome.next()
+
+    def is_gone() -> bool:
         is_orphan = sys.platform != "win32" and os.getppid() != parent
-        if is_orphan or (client.parent_pid is not None and not parent_is_alive(client.parent_pid)):
-            stop()
-            return
+        return is_orphan or (client.parent_pid is not None and not parent_is_alive(client.parent_pid))
+
+    await metronome.until(is_gone)
+    stop()
 
 
 async def until_stopped(writer: PipeWriter, stop: Callable[[], None]) -> None:

@@ -69,11 +69,15 @@ class Tended(Struct, frozen=True, kw_only=True):
 
 
 class Metronome:
-    """One timer for all periodic looks: an idle process wakes once for all of them."""
+    """One timer for all periodic looks: an idle process wakes once for all of them.
+
+    At rest a wake-up costs by the code that it touches, more than by the time that this takes when it is warm. So the
+    timer itself asks those who wait whether they have a reason, and wakes no task that has none.
+    """
 
     def __init__(self) -> None:
         self.seconds = PULSE_SECONDS
-        self._next = anyio.Event()
+        self._waiting: list[tuple[Callable[[], bool], anyio.Event]] = []
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -89,12 +93,24 @@ class Metronome:
 
     def _beat(self) -> None:
         self._wait()
-        now, self._next = self._next, anyio.Event()
-        now.set()
+        for waiting in self._waiting[:]:
+            has_reason, woken = waiting
+            if has_reason():
+                self._waiting.remove(waiting)
+                woken.set()
 
-    async def next(self) -> None:
-        """Wait for the next beat; a late caller takes the one after it."""
-        await self._next.wait()
+    async def until(self, has_reason: Callable[[], bool]) -> None:
+        """Return at the first beat after the call at which there is a reason; asking for it must cost next to nothing.
+
+        It must not raise either.
+        """
+        waiting = (has_reason, anyio.Event())
+        self._waiting.append(waiting)
+        try:
+            await waiting[1].wait()
+        finally:
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
 
 
 class Pulse:
@@ -132,7 +148,22 @@ class Pulse:
                 log.warning("pulse_failed", reason=error.reason)
             except OSError as error:  # locks and settings are files too, and their disk may be full or gone
                 log.warning("pulse_failed", reason=type(error).__name__)
-            await self.metronome.next()
+            await self.metronome.until(self._has_reason)
+
+    def _has_reason(self) -> bool:
+        """Return whether a beat has anything to do."""
+        app, now = self._app, self._app.base.clock.now()
+        return (
+            app.base.database.needs_mending
+            or not app.base.database.takes_writes
+            or app.base.config.has_changed
+            or not (self._has_looked or app.base.home.is_read_only)
+            or self._has_neighbours
+            or self._may_be_behind(app.base.owners.alone_since())
+            or self._is_work_due(now)
+            or app.scheduler.is_due(now)
+            or self._may_look_at_files(now)
+        )
 
     async def begin(self) -> None:
         """Take over the work of dead processes, and note the last change: only later ones are news to a client."""
@@ -182,17 +213,25 @@ class Pulse:
         await self._do_due_work(now)
         await app.scheduler.look(waits_for_idle=True)
         self._beats += 1
-        may_look = now >= self._knowledge_at and self._beats >= BEATS_TO_FILES and not app.base.home.is_read_only
-        if may_look and app.knowledge.needs_look(now):
+        if self._beats >= BEATS_TO_FILES and self._may_look_at_files(now):
             self._knowledge_at = now + KNOWLEDGE_MS
             await app.knowledge.look()
+
+    def _may_look_at_files(self, now: int) -> bool:
+        may_look = now >= self._knowledge_at and not self._app.base.home.is_read_only
+        return may_look and self._app.knowledge.needs_look(now)
+
+    def _may_be_behind(self, alone: int | None) -> bool:
+        """Return whether something was written since the last look, given since when this process is alone."""
+        return alone is None or (self._app.base.database.commits, alone) != self._seen or self._version < 0
 
     async def _follow_writes(self) -> None:
         """Take over what other processes wrote since the last look."""
         app, db = self._app, self._app.base.database
-        seen = (db.commits, app.base.owners.alone_since())
-        self.metronome.seconds = PULSE_SECONDS if seen[1] is None else LONE_PULSE_SECONDS
-        if seen[1] is None or seen != self._seen or self._version < 0:
+        alone = app.base.owners.alone_since()
+        self.metronome.seconds = PULSE_SECONDS if alone is None else LONE_PULSE_SECONDS
+        if self._may_be_behind(alone):
+            seen = (db.commits, alone)
             version = await db.data_version()
             self._seen = seen
         else:
@@ -210,16 +249,18 @@ class Pulse:
                 raise
             app.runner.wake()
 
+    def _is_work_due(self, now: int) -> bool:
+        return self._tidy_at <= now or (self._due_at is not None and self._due_at <= now)
+
     async def _do_due_work(self, now: int) -> None:
         """Remove old bookkeeping once a day, and do memory's work whose time has come."""
         app = self._app
-        is_due = self._due_at is not None and self._due_at <= now
         is_tidying = self._tidy_at <= now
         if is_tidying:
             self._tidy_at = now + TIDY_AGAIN_MS  # whatever fails below
             await app.runner.forget_finished()
             await app.captures.tidy()
-        if is_due or is_tidying:
+        if is_tidying or self._is_work_due(now):
             while await app.memory.sweep():
                 pass  # a sweep does a bounded part, so that writers get their turn
             self._due_at = await app.memory.due_at()
@@ -262,14 +303,18 @@ class Pulse:
     async def notify_changes(self) -> None:
         """Notify clients, until cancelled, of other processes' changes; no other part of the pulse delays it."""
         app = self._app
+        alone: int | None = None
         notified_alone: int | None = None
-        while True:
-            await self.metronome.next()
-            alone = app.base.owners.alone_since()
-            if alone is not None and alone == notified_alone:
-                continue  # no process has come since
+
+        def may_have_changed() -> bool:
+            nonlocal alone
             if not app.hub.has_reader:
-                continue  # a client that does not read is notified once, of everything, when it reads again
+                return False  # a client that does not read is notified once, of everything, when it reads again
+            alone = app.base.owners.alone_since()
+            return alone is None or alone != notified_alone  # else no process has come since
+
+        while True:
+            await self.metronome.until(may_have_changed)
             seen = self._seen_change
             try:
                 scopes, self._seen_change = await app.base.database.glance(

@@ -226,6 +226,11 @@ class ConfigStore:
             reason = "storage_full" if error.errno in FULL else "storage_read_only"
             raise Unavailable(reason, "The configuration file cannot be written.") from error
 
+    @property
+    def has_changed(self) -> bool:
+        """Return whether the file is another than the one that was read last."""
+        return self._look() != self._stamp
+
     def refresh(self) -> bool:
         """Read the file again if it changed; return whether it did. A bad file leaves the settings in force."""
         stamp = self._look()

@@ -67,10 +67,14 @@ class Scheduler:
         """Read the plan again at the next look: settings changed."""
         self._next_look = -math.inf
 
+    def is_due(self, now: int) -> bool:
+        """Return whether a look may find a run that is due."""
+        return self._means.is_memory_on() and not self._looked_at <= now < self._next_look
+
     async def look(self, *, waits_for_idle: bool) -> None:
         """Queue what is due. A run that is due waits for an idle moment where `waits_for_idle` says so."""
         now = self._means.clock.now()
-        if not self._means.is_memory_on() or (self._looked_at <= now < self._next_look):
+        if not self.is_due(now):
             return
         activity = self._activity() if waits_for_idle else None
         names: list[PassName] = [name for name, row in PASSES.items() if row.is_enabled(self._means.settings())]

@@ -210,17 +210,22 @@ class Database:
             self._probe_at = time.monotonic() + PROBE_SECONDS
             self.troubles.send(trouble)
 
+    @property
+    def needs_mending(self) -> bool:
+        """Return whether the store is in trouble or the room for forgetting is not reserved, and a try is due."""
+        needs_ballast = self._ballast is not None and not self._ballast.is_kept
+        return (self._trouble is not None or needs_ballast) and time.monotonic() >= self._probe_at
+
     async def mend(self) -> None:
         """Try a store in trouble again, and reserve the room for forgetting where it is not reserved.
 
         A store without trouble costs nothing.
         """
-        needs_ballast = self._ballast is not None and not self._ballast.is_kept
-        if (self._trouble is None and not needs_ballast) or time.monotonic() < self._probe_at:
+        if not self.needs_mending:
             return
         self._probe_at = time.monotonic() + PROBE_SECONDS
         try:
-            if self._ballast is not None and (needs_ballast or self._trouble == "storage_full"):
+            if self._ballast is not None and (not self._ballast.is_kept or self._trouble == "storage_full"):
                 await asyncio.get_running_loop().run_in_executor(None, self._ballast.keep)
                 self._is_drained = False
             if self._trouble is not None:

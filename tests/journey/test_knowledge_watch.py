@@ -322,14 +322,15 @@ async def test_a_process_that_only_watches_takes_no_look_without_a_reason(tmp_pa
         while seen != len(looks) or (await known_of(app, name)).state != "live":  # until three beats go without one
             seen = len(looks)
             for _ in range(3):
-                await app.pulse.metronome.next()
+                await app.pulse.metronome.until(lambda: True)
+        assert not app.pulse._has_reason()
         known = await known_of(app, name)
         assert known.scanned_at is not None
         assert looks[-1] == known.scanned_at + app.base.config.config.knowledge.scan_minutes * 60_000
         assert app.knowledge.needs_look(int(looks[-1]))
         await served.pair.call("settings/update", update={"knowledge": {"watch_enabled": False}})
         while (await known_of(app, name)).state != "polling":
-            await app.pulse.metronome.next()
+            await app.pulse.metronome.until(lambda: True)
         assert len(looks) > seen
         served.pair.end()
         await served.task

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from gateway.pulse import TIDY_AGAIN_MS, TIDY_MS, Pulse
+from gateway.pulse import TIDY_AGAIN_MS, TIDY_MS, Metronome, Pulse
 from protocol.errors import Unavailable
 
 
@@ -118,5 +118,30 @@ def test_a_tidying_that_failed_is_done_again_before_the_next_day() -> None:
         assert len(done) == 4
         await pulse._do_due_work(1 + TIDY_AGAIN_MS + TIDY_MS)
         assert done[4:] == ["jobs", "captures", "memory"]
+
+    anyio.run(main)
+
+
+def test_a_beat_wakes_only_those_who_have_a_reason() -> None:
+    async def main() -> None:
+        metronome = Metronome()
+        metronome.seconds = 0.001
+        asked: list[str] = []
+
+        def third_time() -> bool:
+            asked.append("third")
+            return len(asked) == 3
+
+        def never() -> bool:
+            return False
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(metronome.run)
+            tasks.start_soon(metronome.until, never)
+            await metronome.until(third_time)
+            await metronome.until(lambda: True)
+            assert len(asked) == 3  # who was woken is asked no more
+            tasks.cancel_scope.cancel()
+        assert metronome._waiting == []  # nor who was cancelled
 
     anyio.run(main)
