@@ -79,7 +79,6 @@ class KnowledgeHouse:
         no watch.
         """
         settings, now = self._means.settings(), self._means.clock.now()
-        self._means.spawn(self.collections.remove_left, "remove")
         if not is_first:
             await self.watchers.look()
         is_on = settings.enabled and settings.indexing_enabled
@@ -94,6 +93,8 @@ class KnowledgeHouse:
             return scans, next_readings(tx), math.inf if oldest is None else oldest + part, is_leaving
 
         scan_times, read_times, deep_at, is_leaving = await self._means.db.read(find)
+        if is_leaving:
+            self._means.spawn(self.collections.remove_left, "remove")
         scans = [name for name, at in scan_times.items() if is_first or at <= now]
         reads = [name for name, at in read_times.items() if at <= now]
         if deep_at <= now:

@@ -13,8 +13,8 @@ from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import list_changes, list_versions
 from knowledge.rows.collections import USER, KnownCollection, find_collection, list_collections, oldest_pending, to_wire
 from knowledge.rows.files import FileRow, collection_of_file, find_file, list_files, places_of, retry_files
+from knowledge.scan.collection_walks import judge_path
 from knowledge.scan.patterns import LeftOut
-from knowledge.scan.scanning import judge_path
 from knowledge.scan.watching import Watchers
 from knowledge.search.finding import RankedPiece
 from knowledge.search.searching import KnowledgeSearcher

@@ -18,7 +18,8 @@ from knowledge.index.reading import ReadBytes, read_file
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import WaitingFile, path_of
-from knowledge.scan.scanning import MAX_BAD, limits_of, walk_of
+from knowledge.scan.collection_walks import limits_of, walk_of
+from knowledge.scan.scanning import MAX_BAD
 from knowledge.scan.walking import SeenFile, Walk
 from knowledge.structure import ReadRequest, ReadText, Unread
 from protocol.files.collections import LargeFile, Preview

@@ -7,9 +7,9 @@ Rule 3: a file that is gone keeps its row until the new files were seen: it may 
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import anyio.to_thread
 import msgspec
@@ -18,15 +18,12 @@ from msgspec import Struct
 from knowledge.index.vectors import PieceVectors
 from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.changes import FileChange, add_change, add_changes
+from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
-from knowledge.rows.contents import PathTerms, WordChanges, merge_cards, move_cards
+from knowledge.rows.contents import merge_cards
 from knowledge.rows.files import (
-    FileMove,
-    Inode,
     SeenRow,
     add_files,
-    clear_places,
     count_readable,
     files_of_folder,
     find_known_inodes,
@@ -34,22 +31,18 @@ from knowledge.rows.files import (
     hurry_waiting,
     miss_file,
     missing_files,
-    move_files,
     next_due,
-    path_of,
     release_files,
-    remove_files,
     renew_all,
     renew_files,
-    twins_of,
 )
 from knowledge.rows.vectors import await_again
+from knowledge.scan.collection_walks import limits_of, look_at_folders, walk_of
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
-from knowledge.scan.patterns import LeftOut
-from knowledge.scan.walking import FolderSight, SeenFile, Walk, WalkLimits, rules_of
+from knowledge.scan.moving import Gone, Moves, inode_of, match_moves, store_moves
+from knowledge.scan.walking import FolderSight, SeenFile, Walk
 from protocol.seams.ports import JobHandle, SqlValue, Tx
-from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
-from protocol.settings import KnowledgeSettings
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 
 FOLDERS_AT_ONCE = 64
 """Folders that are walked and compared in one step."""
@@ -70,8 +63,12 @@ MAX_BAD = 100
 LOST = ("root_missing", "root_empty", "permission_denied")
 """Reasons of a collection that is not available."""
 
-Gone = tuple[str, SeenRow, str | None]
-"""A folder, the row of a file of it that is gone, and the reason."""
+
+class _Leftovers(Struct, frozen=True):
+    """Files that a walk leaves to its end: gone ones, and new ones, with their folders, that they may have become."""
+
+    gone: Sequence[Gone]
+    held: Sequence[tuple[str, SeenFile]]
 
 
 class _Ending(Struct, frozen=True):
@@ -165,7 +162,7 @@ class Scanner:
         changed = [one for _, plan in plans for one in plan.changed]
         held: set[int] = set()
         if known.scanned_at is not None and new:
-            inodes = [_inode_of(seen.entry) for _, seen in new]
+            inodes = [inode_of(seen.entry) for _, seen in new]
             held = await self._means.db.read(lambda tx: find_known_inodes(tx, known.id, inodes))
         counts["changed"] += len(changed)
         await self._add(known, [one for index, one in enumerate(new) if index not in held], counts)
@@ -220,7 +217,7 @@ class Scanner:
             root = None
         sights: list[FolderSight] = []
         if root is not None:
-            look = partial(_look_at, root, known, limits_of(settings), folders, known_folders)
+            look = partial(look_at_folders, root, known, limits_of(settings), folders, known_folders)
             try:
                 sights = await anyio.to_thread.run_sync(look)
             except UnsafeFileError:
@@ -238,38 +235,38 @@ class Scanner:
         counts: Counter[str] = Counter()
         if plans:
             held = await self._store(known, plans, counts)
-            moves, held = _match(gone, held)
+            moves, held = match_moves(gone, held)
             await self._add(known, held, counts)
             await means.db.note(lambda tx: self._take_away(tx, known, gone, moves, counts))
             self._notices.count(known.collection_id, counts)
         return _to_seen_folders(sights)
 
     def _take_away(
-        self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], moves: "Moves", counts: Counter[str]
+        self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], moves: Moves, counts: Counter[str]
     ) -> None:
         """Store gone files of some folders as moved or missing, and queue the reading of what waits."""
         fresh = find_collection(tx, known.collection_id)
         if fresh is None:
             return
-        left = self._move_some(fresh, gone, moves, counts, tx)
+        left = store_moves(self._means, fresh, gone, moves, counts, tx)
         for _, row, reason in left:
             miss_file(tx, row.id, reason)
         counts["removed"] += len(left)
         release_files(tx, fresh.id, resting=False)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
-    async def _end(self, known: KnownCollection, walk: Walk, leftovers: "_Leftovers", counts: Counter[str]) -> None:
+    async def _end(self, known: KnownCollection, walk: Walk, leftovers: _Leftovers, counts: Counter[str]) -> None:
         """Store gone files as moved or missing, and the outcome of the scan; queue the reading of what waits."""
         means = self._means
         left: list[Gone] = []
         gone = leftovers.gone
-        moves, new = _match(gone, leftovers.held)
+        moves, new = match_moves(gone, leftovers.held)
         await self._add(known, new, counts)
         if moves and len(moves) * MERGED_FOR >= await means.db.read(lambda tx: count_readable(tx, known.id)):
             await means.db.note(merge_cards)
         for first in range(0, len(gone), FILES_AT_ONCE):
             some = gone[first : first + FILES_AT_ONCE]
-            left += await means.db.note(partial(self._move_some, known, some, moves, counts))
+            left += await means.db.note(partial(store_moves, means, known, some, moves, counts))
             await means.db.calm()
         ending = _Ending(walk, left)
         if not await means.db.note(lambda tx: self._close(tx, known, ending, counts)):
@@ -282,7 +279,7 @@ class Scanner:
                 means.recover(component, reason)
         self._notices.count(known.collection_id, counts)
 
-    def _close(self, tx: Tx, known: KnownCollection, ending: "_Ending", counts: Counter[str]) -> bool:
+    def _close(self, tx: Tx, known: KnownCollection, ending: _Ending, counts: Counter[str]) -> bool:
         """Store the outcome of a scan; return whether the collection still exists."""
         fresh, now = find_collection(tx, known.collection_id), self._means.clock.now()
         if fresh is None:
@@ -318,94 +315,6 @@ class Scanner:
             self._means.jobs.enqueue(tx, "read", fresh.collection_id)
         return True
 
-    def _move_some(
-        self, known: KnownCollection, gone: Sequence[Gone], moves: "Moves", counts: Counter[str], tx: Tx
-    ) -> list[Gone]:
-        """Give gone files the paths of the new ones that they became; return those that were not moved.
-
-        Of a file without a place in `moves` the new one may be a row that an earlier look or a killed scan stored.
-        """
-        if find_collection(tx, known.collection_id) is None:
-            return []
-        places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
-        found = twins_of(tx, known.id, [row for id_, (_, row) in places.items() if id_ not in moves])
-        twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]
-        remove_files(tx, [twin.id for twin in twins])
-        held = [(row, *moves[row]) for row in places if row in moves]
-        taken = clear_places(tx, known.id, [(folder, seen.entry.name) for _, folder, seen in held])
-        moved = [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins]
-        moved += [
-            FileMove(row, folder, seen.entry.name, seen.kind.kind, seen.kind.language)
-            for index, (row, folder, seen) in enumerate(held)
-            if index not in taken
-        ]
-        terms = cache(self._means.lexicon.index_terms)
-
-        @cache  # many files share a folder
-        def path_terms(*parts: tuple[str, str]) -> PathTerms:
-            before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
-            return PathTerms(before, after)
-
-        changed: dict[int, PathTerms] = {}
-        changes: list[FileChange] = []
-        for one in moved:
-            folder, row = places[one.id]
-            renamed = [(row.name, one.name)] if row.name != one.name else []
-            changed[one.id] = path_terms((folder, one.folder), *renamed)
-            changes.append(FileChange("moved", path_of(one.folder, one.name), path_of(folder, row.name)))
-        words = WordChanges()
-        cards = move_cards(tx, known.owner, changed, words)
-        move_files(tx, [one._replace(card=cards[one.id]) for one in moved])
-        words.store(tx)
-        add_changes(tx, known, changes, self._means.clock.now())
-        counts["moved"] += len(moved)
-        counts["added"] -= len(twins)
-        return [one for one in gone if one[1].id not in changed]
-
-
-Moves: TypeAlias = dict[int, tuple[str, SeenFile]]
-"""The new file, with its folder, that the gone file of a row became."""
-
-
-class _Leftovers(Struct, frozen=True):
-    """Files that a walk leaves to its end: gone ones, and new ones, with their folders, that they may have become."""
-
-    gone: Sequence[Gone]
-    held: Sequence[tuple[str, SeenFile]]
-
-
-def _inode_of(file: FolderEntry | SeenRow) -> Inode:
-    return file.inode, file.device, file.size, file.mtime_ns
-
-
-def _match(gone: Sequence[Gone], held: Sequence[tuple[str, SeenFile]]) -> tuple[Moves, list[tuple[str, SeenFile]]]:
-    """Return which new files the gone ones became, by their inodes, and the new files that none became."""
-    waiting: dict[Inode, list[tuple[str, SeenFile]]] = {}
-    for one in held:
-        waiting.setdefault(_inode_of(one[1].entry), []).append(one)
-    moves: Moves = {}
-    for _, row, reason in gone:
-        alike = waiting.get(_inode_of(row), []) if row.content is not None and reason is None else []
-        found = next((one for one in alike if one[1].kind.kind == row.kind), None)
-        if found is not None:
-            moves[row.id] = found
-            alike.remove(found)
-    return moves, [one for some in waiting.values() for one in some]
-
-
-def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
-    """Return the folders of a collection that are not left out. Raises `UnsafeFileError` for an unreadable root."""
-    return [
-        sight.folder
-        for sight in walk_of(root, known, WalkLimits(0, 0, counts_below=False))
-        if not (sight.is_missing or sight.is_unreadable)
-    ]
-
-
-def judge_path(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings, path: str) -> LeftOut | None:
-    """Return the reason for which a scan would leave a path out at present; None for a file that it would read."""
-    return walk_of(root, known, limits_of(settings)).judge_path(path)
-
 
 def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | None]:
     """Return state and reason of a collection after a scan; only its watcher makes it `live`."""
@@ -414,35 +323,6 @@ def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | N
     if known.state in {"live", "polling"}:
         return known.state, known.reason
     return "polling", "not_watched"
-
-
-def _look_at(
-    root: SafeRoot, known: KnownCollection, limits: WalkLimits, folders: Sequence[str], known_folders: Collection[str]
-) -> list[FolderSight]:
-    """Return some folders as they are at present, with new ones below them, and known ones below a gone one."""
-    walk = walk_of(root, known, limits._replace(counts_below=False, max_files=None))
-    seen: dict[str, FolderSight] = {}
-    waiting = list(folders)
-    while waiting:
-        folder = waiting.pop()
-        if folder in seen:
-            continue
-        found = {sight.folder: sight for sight in walk.look_at(folder, {*known_folders, *seen})}
-        seen |= found
-        if folder in found and found[folder].is_missing:
-            waiting += [one for one in known_folders if is_below(one, [folder])]
-    return list(seen.values())
-
-
-def limits_of(settings: KnowledgeSettings) -> WalkLimits:
-    """Return the limits of a scan."""
-    return WalkLimits(settings.max_file_bytes, settings.max_pdf_bytes, max_files=settings.max_files)
-
-
-def walk_of(root: SafeRoot, known: KnownCollection, limits: WalkLimits) -> Walk:
-    """Return a walk through a collection's folder."""
-    rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
-    return Walk(root, rules, limits)
 
 
 def _compare_all(tx: Tx, collection: int, sights: Sequence[FolderSight]) -> list[tuple[FolderSight, FolderPlan]]:

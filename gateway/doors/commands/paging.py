@@ -19,12 +19,12 @@ PAGE = 100
 MORE = "there are more: --limit N, or --all"
 
 
-def add_limit(to: argparse.ArgumentParser, default: int = 20) -> None:
-    """Add the options for the length of a list."""
+def add_limit(to: argparse.ArgumentParser, default: int = 20, *, of: str = "") -> None:
+    """Add the options for the length of a list; `of` names the part of a command that they belong to, as `runs: `."""
     to.add_argument(
-        "--limit", type=positive, default=default, metavar="N", help="at most so many (default: %(default)s)"
+        "--limit", type=positive, default=default, metavar="N", help=f"{of}at most so many (default: %(default)s)"
     )
-    to.add_argument("--all", action="store_true", help="all of them")
+    to.add_argument("--all", action="store_true", help=f"{of}all of them")
 
 
 def limit_of(given: argparse.Namespace) -> int | None:

@@ -101,7 +101,7 @@ def _arrange_passes(to: argparse.ArgumentParser) -> None:
         help="list: the plan (the default); runs: the log; show RUN; undo RUN; review: what of yours has faded",
     )
     to.add_argument("run", nargs="?", metavar="RUN", help="the id of a run")
-    add_limit(to, PAGE)
+    add_limit(to, PAGE, of="runs: ")
     to.add_argument("--dry-run", action="store_true", help="undo: show what would be taken back")
     choice = to.add_mutually_exclusive_group()
     for name, purpose in REVIEW_CHOICES.items():

@@ -1,0 +1,53 @@
+"""Walks through the folder of a collection, by what was chosen for it: all of it, some folders, one path."""
+
+from collections.abc import Collection, Sequence
+
+from knowledge.rows.collections import KnownCollection
+from knowledge.scan.comparing import is_below
+from knowledge.scan.patterns import LeftOut
+from knowledge.scan.walking import FolderSight, Walk, WalkLimits, rules_of
+from protocol.seams.safe_files import SafeRoot
+from protocol.settings import KnowledgeSettings
+
+
+def limits_of(settings: KnowledgeSettings) -> WalkLimits:
+    """Return the limits of a scan."""
+    return WalkLimits(settings.max_file_bytes, settings.max_pdf_bytes, max_files=settings.max_files)
+
+
+def walk_of(root: SafeRoot, known: KnownCollection, limits: WalkLimits) -> Walk:
+    """Return a walk through a collection's folder."""
+    rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
+    return Walk(root, rules, limits)
+
+
+def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
+    """Return the folders of a collection that are not left out. Raises `UnsafeFileError` for an unreadable root."""
+    return [
+        sight.folder
+        for sight in walk_of(root, known, WalkLimits(0, 0, counts_below=False))
+        if not (sight.is_missing or sight.is_unreadable)
+    ]
+
+
+def judge_path(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings, path: str) -> LeftOut | None:
+    """Return the reason for which a scan would leave a path out at present; None for a file that it would read."""
+    return walk_of(root, known, limits_of(settings)).judge_path(path)
+
+
+def look_at_folders(
+    root: SafeRoot, known: KnownCollection, limits: WalkLimits, folders: Sequence[str], known_folders: Collection[str]
+) -> list[FolderSight]:
+    """Return some folders as they are at present, with new ones below them, and known ones below a gone one."""
+    walk = walk_of(root, known, limits._replace(counts_below=False, max_files=None))
+    seen: dict[str, FolderSight] = {}
+    waiting = list(folders)
+    while waiting:
+        folder = waiting.pop()
+        if folder in seen:
+            continue
+        found = {sight.folder: sight for sight in walk.look_at(folder, {*known_folders, *seen})}
+        seen |= found
+        if folder in found and found[folder].is_missing:
+            waiting += [one for one in known_folders if is_below(one, [folder])]
+    return list(seen.values())

@@ -1,0 +1,94 @@
+"""Files that moved: where a new one has the inode of one that is gone, the row, the id and the index go on with it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import TypeAlias
+
+from knowledge.ports import KnowledgeMeans
+from knowledge.rows.changes import FileChange, add_changes
+from knowledge.rows.collections import KnownCollection, find_collection
+from knowledge.rows.contents import PathTerms, WordChanges, move_cards
+from knowledge.rows.files import (
+    FileMove,
+    Inode,
+    SeenRow,
+    clear_places,
+    move_files,
+    path_of,
+    remove_files,
+    twins_of,
+)
+from knowledge.scan.walking import SeenFile
+from protocol.seams.ports import Tx
+from protocol.seams.safe_files import FolderEntry
+
+Gone: TypeAlias = tuple[str, SeenRow, str | None]
+"""A folder, the row of a file of it that is gone, and the reason."""
+Moves: TypeAlias = dict[int, tuple[str, SeenFile]]
+"""The new file, with its folder, that the gone file of a row became."""
+
+
+def inode_of(file: FolderEntry | SeenRow) -> Inode:
+    """Return what a file keeps when it moves."""
+    return file.inode, file.device, file.size, file.mtime_ns
+
+
+def match_moves(gone: Sequence[Gone], held: Sequence[tuple[str, SeenFile]]) -> tuple[Moves, list[tuple[str, SeenFile]]]:
+    """Return which new files the gone ones became, by their inodes, and the new files that none became."""
+    waiting: dict[Inode, list[tuple[str, SeenFile]]] = {}
+    for one in held:
+        waiting.setdefault(inode_of(one[1].entry), []).append(one)
+    moves: Moves = {}
+    for _, row, reason in gone:
+        alike = waiting.get(inode_of(row), []) if row.content is not None and reason is None else []
+        found = next((one for one in alike if one[1].kind.kind == row.kind), None)
+        if found is not None:
+            moves[row.id] = found
+            alike.remove(found)
+    return moves, [one for some in waiting.values() for one in some]
+
+
+def store_moves(
+    means: KnowledgeMeans, known: KnownCollection, gone: Sequence[Gone], moves: Moves, counts: Counter[str], tx: Tx
+) -> list[Gone]:
+    """Give gone files the paths of the new ones that they became, and count them; return those that were not moved.
+
+    Of a file without a place in `moves` the new one may be a row that an earlier look or a killed scan stored.
+    """
+    if find_collection(tx, known.collection_id) is None:
+        return []
+    places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
+    found = twins_of(tx, known.id, [row for id_, (_, row) in places.items() if id_ not in moves])
+    twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]
+    remove_files(tx, [twin.id for twin in twins])
+    held = [(row, *moves[row]) for row in places if row in moves]
+    taken = clear_places(tx, known.id, [(folder, seen.entry.name) for _, folder, seen in held])
+    moved = [FileMove(one.gone, one.folder, one.name, one.kind, one.language) for one in twins]
+    moved += [
+        FileMove(row, folder, seen.entry.name, seen.kind.kind, seen.kind.language)
+        for index, (row, folder, seen) in enumerate(held)
+        if index not in taken
+    ]
+    terms = cache(means.lexicon.index_terms)
+
+    @cache  # many files share a folder
+    def path_terms(*parts: tuple[str, str]) -> PathTerms:
+        before, after = ([term for part in some for term in terms(part)] for some in zip(*parts, strict=True))
+        return PathTerms(before, after)
+
+    changed: dict[int, PathTerms] = {}
+    changes: list[FileChange] = []
+    for one in moved:
+        folder, row = places[one.id]
+        renamed = [(row.name, one.name)] if row.name != one.name else []
+        changed[one.id] = path_terms((folder, one.folder), *renamed)
+        changes.append(FileChange("moved", path_of(one.folder, one.name), path_of(folder, row.name)))
+    words = WordChanges()
+    cards = move_cards(tx, known.owner, changed, words)
+    move_files(tx, [one._replace(card=cards[one.id]) for one in moved])
+    words.store(tx)
+    add_changes(tx, known, changes, means.clock.now())
+    counts["moved"] += len(moved)
+    counts["added"] -= len(twins)
+    return [one for one in gone if one[1].id not in changed]
