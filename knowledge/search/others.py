@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from knowledge.search.ranking import CONSOLIDATION_RAISE, topics_factor, total_of
+from promt.questions import only_asks
 from promt.render import shorten
 from protocol.files.knowledge import HitRef, KnowledgeHit, KnowledgeSearchArgs, ScoreParts
 from protocol.memory.reads import Hit
@@ -81,12 +82,25 @@ def to_conversation_hit(found: ThreadHit, args: KnowledgeSearchArgs) -> Knowledg
 
 
 def order_hits(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
-    """Return hits best first, equal ones newest first; a derived record never stands before a claim of the same key."""
+    """Return hits best first, equal ones newest first; a derived record never stands before a claim of the same key.
+
+    What was said in the same words is one hit, and what only asks follows all that tells something: who has asked the
+    same before looks for the answer.
+    """
     claims = {hit.title: hit.score for hit in hits if hit.trust == "claim"}
 
-    def place(hit: KnowledgeHit) -> tuple[float, bool, int, str]:
+    def place(hit: KnowledgeHit) -> tuple[bool, float, bool, int, str]:
         is_derived = hit.trust == "derived"
         score = min(hit.score, claims.get(hit.title, 1.0)) if is_derived else hit.score
-        return -score, is_derived, -hit.at, hit.address
+        return hit.source == "conversation" and only_asks(hit.text), -score, is_derived, -hit.at, hit.address
 
-    return sorted(hits, key=place)
+    said: set[str] = set()
+    ordered: list[KnowledgeHit] = []
+    for hit in sorted(hits, key=place):
+        if hit.source == "conversation":
+            words = " ".join(hit.text.casefold().split())
+            if words in said:
+                continue
+            said.add(words)
+        ordered.append(hit)
+    return ordered

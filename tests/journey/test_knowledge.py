@@ -589,3 +589,21 @@ async def test_a_second_name_of_a_file_is_a_copy_and_a_third_one_in_place_of_the
         assert sorted((one["path"], one["file_id"] == first) for one in files) == [("b.md", False), ("c.md", True)]
         (hit,) = (await search(client, "walrus"))["hits"]
         assert sorted(place["path"] for place in hit["locations"]) == ["b.md", "c.md"]
+
+
+@journey
+async def test_who_has_asked_the_same_before_finds_the_file_that_tells_it_first(tmp_path):
+    folder = write(tmp_path / "notes", {"quibblex.md": "# Quibblex\n\nThe Quibblex sorts nine crates a minute.\n"})
+    asked = ["What do my notes say about Quibblex?"] * 4 + ["Is Quibblex fast?", "How fast is Quibblex again?"]
+    told = "The fair is over. Is Quibblex there?"
+    turns = [{"at": n, "items": [{"role": "user", "text": text}]} for n, text in enumerate([*asked, told], 1_700_000)]
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        source = {"kind": "test", "id": "asked"}
+        await client.request("thread/import", {"workspace_id": "ws_here", "source": source, "turns": turns})
+        await drain(client)
+        found = await client.request("knowledge/search", {"query": "Quibblex", "max_results": 10})
+        hits = [(hit["source"], hit["text"].strip()) for hit in found["hits"]]
+        tells = "# Quibblex\n\nThe Quibblex sorts nine crates a minute."
+        assert sorted(hits[:2]) == [("conversation", told), ("file", tells)], found
+        assert sorted(text for _, text in hits[2:]) == sorted(set(asked))

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from promt.patterns import compile_late
+from promt.questions import is_question
 from promt.time_words import tells_time
 from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import KeyedHash, Lexicon, SecretScanner
@@ -78,16 +78,6 @@ def header_of(fact: ItemFact) -> str:
 @lru_cache(maxsize=HEADERS_KEPT)
 def _header_terms(lexicon: Lexicon, header: str) -> tuple[str, ...]:
     return tuple(lexicon.index_terms(header))
-
-
-ASKS = compile_late(r"[?\uff1f\u061f\u037e\u055e\u1367\u2047\u2048\u2049\u203d](?:[^\w\[\]]|\[[^\[\]]{0,300}\])*\Z")
-"""The end of a text that asks: a question mark of any script, then at most signs and an aside in brackets."""
-TAIL = 320  # characters that the end of a question is looked for in
-
-
-def is_question(text: str) -> bool:
-    """Return whether a text ends with a question."""
-    return ASKS.search(text[-TAIL:]) is not None
 
 
 def plan_item(waiting: WaitingMessage, sizes: ChunkSizes, lexicon: Lexicon, scanner: SecretScanner) -> ItemPlan:
