@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,6 +63,24 @@ def test_the_tokens_are_those_of_the_models_own_tokenizer(files: StaticFiles) ->
     for text in [*TEXTS, *(line for document in documents for line in document.splitlines() if line.strip())]:
         expected = own.encode(" ".join(text.lower().split()), add_special_tokens=False).ids
         assert tokens_of(text, vocabulary) == expected, text
+
+
+class CountedVocabulary(dict[str, int]):
+    """A vocabulary that counts what is looked up."""
+
+    lookups = 0
+
+    def get(self, word: str, default: Any = None) -> Any:
+        self.lookups += 1
+        return super().get(word, default)
+
+
+@pytest.mark.parametrize("word", ["[" * 20_000, "私は毎朝六時に起きます" * 500, "aGVsbG8gd29ybGQ" * 1000])
+def test_a_word_without_end_is_cut_as_the_models_own_tokenizer_does_in_few_steps(files: StaticFiles, word: str) -> None:
+    own = Tokenizer.from_file(str(files.tokens))
+    vocabulary = CountedVocabulary(own.get_vocab())
+    assert tokens_of(word, vocabulary) == own.encode(word.lower(), add_special_tokens=False).ids
+    assert vocabulary.lookups < 6 * len(word)
 
 
 def test_a_vector_is_the_mean_of_its_tokens_in_unit_length(files: StaticFiles, model: StaticModel) -> None:
