@@ -86,10 +86,19 @@ class _FoundLink(Struct, frozen=True):
 def find_links(text: str, fields: Mapping[str, Any], begin: int) -> list[RawLink]:
     """Return the links of a note whose front matter has `fields`, and whose text begins at the character `begin`."""
     first = text.count("\n", 0, begin) + 1
+    front = text[:begin].split("\n")
     in_front = [
-        _FoundLink(form, target, 1) for name, form in STATED_IN_FRONT.items() for target in names_of(fields.get(name))
+        _FoundLink(form, target, _find_line(front, name, target))
+        for name, form in STATED_IN_FRONT.items()
+        for target in names_of(fields.get(name))
     ]
     return _count_links([*in_front, *_find_in_lines(text[begin:].split("\n"), first)])
+
+
+def _find_line(front: Sequence[str], name: str, target: str) -> int:
+    """Return the line, from 1, with a target of a member of a front matter; the member's own where it is in none."""
+    of_member = next((number for number, line in enumerate(front, 1) if line.startswith(f"{name}:")), 1)
+    return next((number for number, line in enumerate(front, 1) if number >= of_member and target in line), of_member)
 
 
 def find_imports(text: str) -> list[RawLink]:

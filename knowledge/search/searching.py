@@ -88,6 +88,8 @@ class _Snapshot(Struct, frozen=True):
     rules: CurrentRules
     part: Part | None = None
     """The files of the entity that was asked for."""
+    unknown: str | None = None
+    """Why no file can be found, where a name that was given is unknown or there is no collection."""
 
 
 class KnowledgeSearcher:
@@ -137,7 +139,8 @@ class KnowledgeSearcher:
             packed = read_packed_texts(tx, (one.piece for one in ranked), MOST_PDFS)
             semantic = self._state_of_meaning(tx, wanted, asked)
             rules = CurrentRules(wanted)
-            return _Snapshot(viewpoint.workspace_id, wanted, ranked, pending, semantic, packed, rules, part)
+            unknown = _find_unknown(params, every, wanted, is_known=is_known) if asks_files else None
+            return _Snapshot(viewpoint.workspace_id, wanted, ranked, pending, semantic, packed, rules, part, unknown)
 
         snapshot = await means.db.read(read)
         work = partial(self._verify, snapshot, params.max_results, terms)
@@ -225,6 +228,7 @@ class KnowledgeSearcher:
         hits: list[KnowledgeHit] = []
         of_content: Counter[int] = Counter()
         crowded: set[int] = set()
+        addresses: set[str] = set()
         dropped = 0
         with self._open_disk(snapshot, snapshot.packed) as disk:
             for one in snapshot.ranked:
@@ -238,8 +242,13 @@ class KnowledgeSearcher:
                 if shown is None:
                     dropped += 1
                     continue
+                hit = self._to_hit(one, shown, terms)
+                if hit.address in addresses:  # a line that says the same over and over is in several pieces
+                    crowded.add(one.piece.id)
+                    continue
+                addresses.add(hit.address)
                 of_content[one.piece.content] += 1
-                hits.append(self._to_hit(one, shown, terms))
+                hits.append(hit)
             return FoundFiles(hits, disk.stale, dropped, frozenset(crowded))
 
     def _to_hit(self, one: RankedPiece, shown: ShownPiece, terms: Sequence[str]) -> KnowledgeHit:
@@ -323,6 +332,21 @@ def _describe_freshness(snapshot: _Snapshot) -> Freshness:
     )
 
 
+def _find_unknown(
+    params: KnowledgeSearchParams,
+    every: Sequence[KnownCollection],
+    wanted: Sequence[KnownCollection],
+    *,
+    is_known: bool,
+) -> str | None:
+    """Return the sentence that says which name is unknown here, or that no folder is indexed; None otherwise."""
+    if not every:
+        return "No folder is indexed for this workspace."
+    if not wanted and (params.source or "").startswith("collection:"):
+        return "This workspace has no collection of that id."
+    return None if is_known else "No file, folder or collection has that name."
+
+
 def _list_diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[KnowledgeHit]) -> list[Diagnostic]:
     diagnostics: list[Diagnostic] = []
     if found.dropped:
@@ -335,5 +359,5 @@ def _list_diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[Kno
     if snapshot.collections and snapshot.semantic == "off":
         diagnostics.append(Diagnostic(code="semantic_off"))
     if not hits:
-        diagnostics.append(Diagnostic(code="no_match"))
+        diagnostics.append(Diagnostic(code="no_match", message=snapshot.unknown))
     return diagnostics

@@ -607,3 +607,28 @@ async def test_who_has_asked_the_same_before_finds_the_file_that_tells_it_first(
         tells = "# Quibblex\n\nThe Quibblex sorts nine crates a minute."
         assert sorted(hits[:2]) == [("conversation", told), ("file", tells)], found
         assert sorted(text for _, text in hits[2:]) == sorted(set(asked))
+
+
+@journey
+async def test_an_empty_answer_says_which_name_is_unknown(tmp_path):
+    async with Den(tmp_path / "den").client() as client:
+
+        async def reason(**options: Any) -> str | None:
+            answer = await client.request("knowledge/search", {"query": "walrus", **options})
+            return next(one["message"] for one in answer["diagnostics"] if one["code"] == "no_match")
+
+        assert await reason() == "No folder is indexed for this workspace."
+        await add(client, write(tmp_path / "notes", {"a.md": "The otter swims.\n"}))
+        assert await reason() is None
+        assert await reason(source="collection:zz") == "This workspace has no collection of that id."
+        assert await reason(entity="zz") == "No file, folder or collection has that name."
+        assert await reason(entity="notes:a.md") is None
+
+
+@journey
+async def test_a_line_that_says_the_same_over_and_over_is_one_hit(tmp_path):
+    folder = write(tmp_path / "notes", {"long.txt": "tok " * 40_000 + "\n", "short.txt": "A tok of steel.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder)
+        addresses = [hit["address"] for hit in (await search(client, "tok"))["hits"]]
+        assert len(addresses) == len(set(addresses)) == 2

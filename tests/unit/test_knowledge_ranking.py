@@ -106,6 +106,13 @@ def test_links_are_found_outside_of_code_alone() -> None:
     ]
 
 
+def test_a_link_of_a_front_matter_stands_at_its_own_line() -> None:
+    text = "---\ntitle: A\nsupersedes: old\nrelated:\n  - one\n  - '[[two]]'\n---\nText.\n"
+    fields = {"title": "A", "supersedes": "old", "related": ["one", "[[two]]"]}
+    found = find_links(text, fields, text.index("Text."))
+    assert sorted((one.target, one.line) for one in found) == [("old", 3), ("one", 5), ("two", 6)]
+
+
 def test_imports_are_found_by_each_languages_way() -> None:
     text = "from a.b import c, D\nimport e.f, g as h\n#include \"x.h\"\nimport z from './y'\nrequire_relative 'q'\nmod inner;\n"
     assert {(one.form, one.target) for one in find_imports(text)} == {
