@@ -9,6 +9,8 @@ from typing import Final
 
 from promt.patterns import compile_late
 from protocol.base import ID_TEXT, WITHOUT_NUL
+from protocol.files.collections import COLLECTION_TEXT
+from protocol.files.knowledge import SOURCE_TEXT
 from protocol.settings import BASE_URL_TEXT, BIND_TEXT, HOST_TEXT, ORIGIN_TEXT
 
 _NAMES: Final = {
@@ -52,6 +54,14 @@ ROWS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...]] 
     (compile_late(rf"{_TYPE} <= (?P<bound>\S+)"), lambda found: f"must be at most {_short(found['bound'])}"),
     (compile_late(rf"{_TYPE} >= (?P<bound>\S+)"), lambda found: f"must be at least {_short(found['bound'])}"),
     (_form_pattern(ID_TEXT), lambda _found: _ID_WORDS),
+    (
+        _form_pattern(COLLECTION_TEXT),
+        lambda _found: "must be the id of a collection: letters, digits and _ . -, at most 64 of them",
+    ),
+    (
+        _form_pattern(SOURCE_TEXT),
+        lambda _found: "must be file, conversation, memory, heartbeat, consolidation or collection:ID",
+    ),
     (_form_pattern(BIND_TEXT), lambda _found: "must be an address of this machine, as 127.0.0.1"),
     (_form_pattern(HOST_TEXT), lambda _found: "must be a host's name or address, as box.example or box.example:8080"),
     (_form_pattern(ORIGIN_TEXT), lambda _found: "must be the origin of a page, as https://app.example"),

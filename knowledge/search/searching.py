@@ -89,7 +89,7 @@ class _Snapshot(Struct, frozen=True):
     part: Part | None = None
     """The files of the entity that was asked for."""
     unknown: str | None = None
-    """Why no file can be found, where a name that was given is unknown or there is no collection."""
+    """The sentence that says which name is unknown here, or that there is no collection; None otherwise."""
 
 
 class KnowledgeSearcher:

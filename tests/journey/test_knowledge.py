@@ -623,6 +623,8 @@ async def test_an_empty_answer_says_which_name_is_unknown(tmp_path):
         assert await reason(source="collection:zz") == "This workspace has no collection of that id."
         assert await reason(entity="zz") == "No file, folder or collection has that name."
         assert await reason(entity="notes:a.md") is None
+        wrong = await refusal(client, "knowledge/search", {"query": "walrus", "source": "files"})
+        assert "collection:ID" in str(wrong.data)
 
 
 @journey
