@@ -92,9 +92,11 @@ DELETE FROM collection WHERE id = :id
 SELECT state, reason, count(*) FROM knowledge_file WHERE collection = :collection GROUP BY state, reason
 
 -- name: size_of_collection
--- The bytes and pieces of what a collection's files say.
-SELECT coalesce(sum(bytes), 0), coalesce(sum(pieces), 0) FROM knowledge_content WHERE id IN (
-    SELECT content FROM knowledge_file INDEXED BY knowledge_file_content WHERE collection = :collection AND content IS NOT NULL)
+-- The bytes of a collection's files, each copy counted as a preview does, and the pieces of what they say.
+SELECT coalesce(sum(k.bytes * said.copies), 0), coalesce(sum(k.pieces), 0) FROM (
+    SELECT content, count(*) AS copies FROM knowledge_file INDEXED BY knowledge_file_content
+    WHERE collection = :collection AND content IS NOT NULL GROUP BY content) AS said
+CROSS JOIN knowledge_content AS k ON k.id = said.content
 
 -- name: oldest_pending
 -- When the oldest file began to wait.

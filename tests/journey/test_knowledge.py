@@ -81,6 +81,7 @@ async def test_knowledge_statement_02_a_preview_stores_nothing_and_counts_as_the
         {
             "a.py": "x = 1\n",
             "b.txt": "plain\n",
+            "copy.txt": "plain\n",
             "node_modules/x.js": "1",
             "node_modules/deep/y.js": "1",
             "node_modules/deep/z.txt": "1",
@@ -101,14 +102,16 @@ async def test_knowledge_statement_02_a_preview_stores_nothing_and_counts_as_the
         preview = (await client.request("knowledge/collections/add", asked))["preview"]
         assert {name: n for name, n in table_counts(den).items() if before[name] != n} == {}
         name = await add(client, folder)
-        files = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]["files"]
-    assert preview["files"] == files["indexed"] == 42
+        known = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+    files = known["files"]
+    assert preview["files"] == files["indexed"] == 43
+    assert preview["bytes"] == known["bytes"]
     assert (
         preview["skipped"]
         == files["skipped"]
         == {"excluded": 3, "ignored": 4, "unknown_kind": 1, "secret_file": 1, "binary": 1}
     )
-    assert preview["by_kind"] == {"markdown": 40, "code": 1, "text": 1}
+    assert preview["by_kind"] == {"markdown": 40, "code": 1, "text": 2}
 
 
 async def preview_whole(client: GatewayClient, folder: Path) -> dict[str, Any]:
