@@ -157,7 +157,7 @@ class _Reader:
             topics=_topics(front.fields),
             title=next(iter(self._drop_secret_names(title[:1])), ""),
             aliases=self._drop_secret_names(title + _words_of(front.fields.get("aliases"))),
-            tags=self._drop_secret_names(_words_of(front.fields.get("tags"))),
+            tags=self._drop_secret_names(_tags_of(front.fields.get("tags"))),
             links=self._links(text, front, request) if not request.is_plain else [],
             hidden=_in_bytes(decoded, hidden),
         )
@@ -271,8 +271,13 @@ def _words_of(value: Any) -> list[str]:
     return [one for one in values if isinstance(one, str) and one]
 
 
+def _tags_of(value: Any) -> list[str]:
+    """Return the tags of a field: a list of them, or one text with commas between them."""
+    return _words_of([one.strip() for one in value.split(",")] if isinstance(value, str) else value)
+
+
 def _topics(fields: dict[str, Any]) -> list[str]:
-    said = [*_words_of(fields.get("topics")), *_words_of(fields.get("tags"))]
+    said = [*_tags_of(fields.get("topics")), *_tags_of(fields.get("tags"))]
     return list(dict.fromkeys(one.strip().casefold()[:MAX_TOPIC_CHARS] for one in said if one.strip()))[:MAX_TOPICS]
 
 

@@ -88,7 +88,7 @@ async def test_knowledge_statement_01_folders_pages_tags_and_code_have_their_kin
             "tool.py": "walrus = 1\n",
             "plain.txt": "A walrus in a text.\n",
             "tagged.md": "---\ntags: [Ice, sea]\naliases: [Frozen]\n---\nThe walrus, tagged.\n",
-            "other.md": "---\ntags: sea\n---\nA walrus.\n",
+            "other.md": "---\ntags: sea, salt\n---\nA walrus.\n",
         },
     )
     async with Den(tmp_path / "den").client() as client:
@@ -108,6 +108,7 @@ async def test_knowledge_statement_01_folders_pages_tags_and_code_have_their_kin
             "Frozen": {"tagged.md"},
             "ice": {"tagged.md"},
             "#sea": {"tagged.md", "other.md"},
+            "salt": {"other.md"},
             "tool.py": {"tool.py"},
             "lib/more.md": {"lib/more.md"},
             "more": {"lib/more.md"},
