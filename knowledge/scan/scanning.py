@@ -40,6 +40,7 @@ from knowledge.rows.vectors import await_again
 from knowledge.scan.collection_walks import limits_of, look_at_folders, walk_of
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
 from knowledge.scan.moving import Gone, Moves, inode_of, match_moves, store_moves
+from knowledge.scan.roots import reason_of_loss
 from knowledge.scan.walking import FolderSight, SeenFile, Walk
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
@@ -111,7 +112,7 @@ class Scanner:
         try:
             root = await anyio.to_thread.run_sync(self._means.open_root, known.path)
         except UnsafeFileError as error:
-            await self._lose(known, "permission_denied" if error.reason == "permission_denied" else "root_missing")
+            await self._lose(known, reason_of_loss(error))
             return
         try:
             await self._scan(known, root)

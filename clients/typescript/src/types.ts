@@ -1710,7 +1710,11 @@ export interface ForgetResult {
   same_sentence: Array<string>;
 }
 
-/** The age of the index: `live` while changes are watched, else `scanned`, or `stale` while files wait. */
+/**
+ * The age of the index: `live` while changes are watched, else `scanned`.
+ *
+ * `stale`: files wait, a collection is unavailable, or files that are gone together are withheld.
+ */
 export interface Freshness {
   state: "live" | "scanned" | "stale";
   scanned_at: number | null;
@@ -2221,7 +2225,12 @@ export interface KnowledgeExplainParams {
   context?: Context;
 }
 
-/** The reason why a file is or is not indexed; or the fate of the pieces that a query came upon. */
+/**
+ * The reason why a file is or is not indexed; or the fate of the pieces that a query came upon.
+ *
+ * `state` is `unavailable` where the collection of the path, or one that the query searched, is;
+ * `reason` says why.
+ */
 export interface KnowledgeExplainResult {
   indexed: boolean | null;
   state: string | null;
@@ -2322,7 +2331,10 @@ export interface KnowledgeReadResult {
   cut_chars: number;
 }
 
-/** `knowledge/retry`: one file, or all files of a collection that failed. */
+/**
+ * `knowledge/retry`: one file, or all files of a collection, of those that failed or wait after a
+ * failure.
+ */
 export interface KnowledgeRetryParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   file_id?: string | null;

@@ -1,0 +1,89 @@
+"""What is told of files: a folder out of reach, files that wait after a failure or are withheld, changes and versions."""
+
+from pathlib import Path
+from typing import Any
+
+from in_process import Served
+from spawned import Den, drain, journey, refusal
+from test_knowledge import add, search, write
+
+from gateway.home.starting import Options
+from gateway.process import running
+from gateway.wire.client import GatewayClient
+from knowledge.rows.collections import find_collection
+from knowledge.rows.files import fail_file, find_file, renew_files
+from protocol.seams.ports import Tx
+
+LATER = 2**50
+SEEN = {"device": 0, "inode": 0, "size": 0, "mtime_ns": 0, "now": 0}
+FAILED = {"attempts": 1, "deaths": 0, "next_run_at": LATER}
+KINDS = ("added", "changed", "moved", "removed")
+
+
+async def scan(client: GatewayClient, name: str) -> dict[str, Any]:
+    """A collection after a scan."""
+    await client.request("knowledge/collections/scan", {"collection_id": name})
+    await drain(client)
+    return (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+
+
+@journey
+async def test_a_folder_that_is_away_is_told_so_by_every_answer_about_its_files(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
+    async with Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n").client() as client:
+        name = await add(client, folder)
+        address = (await search(client, "walrus"))["hits"][0]["address"]
+        folder.rename(tmp_path / "away")
+        for is_known in (False, True):
+            if is_known:
+                assert (await scan(client, name))["state"] == "unavailable"
+            told = await client.request("knowledge/explain", {"collection_id": name, "path": "a.md"})
+            assert (told["indexed"], told["state"], told["reason"]) == (True, "unavailable", "root_missing")
+            told = await client.request("knowledge/explain", {"collection_id": name, "path": "none.md"})
+            assert (told["indexed"], told["state"], told["reason"]) == (False, "unavailable", "root_missing")
+            refused = await refusal(client, "knowledge/read", {"address": address})
+            assert (refused.reason, refused.message) == ("unavailable", "The collection is unavailable: root_missing")
+            assert refused.data["details"] == {"reason": "root_missing"}
+        found = await search(client, "walrus")
+        assert found["freshness"]["state"] == "stale"
+        told = await client.request("knowledge/explain", {"query": "walrus"})
+        assert (told["state"], told["reason"]) == ("unavailable", "root_missing")
+        folder.mkdir()
+        refused = await refusal(client, "knowledge/read", {"address": address})
+        assert refused.data["details"] == {"reason": "root_empty"}
+        folder.rmdir()
+        (tmp_path / "away").rename(folder)
+        assert (await scan(client, name))["state"] != "unavailable"
+        assert (await client.request("knowledge/read", {"address": address}))["state"] == "same"
+        told = await client.request("knowledge/explain", {"collection_id": name, "path": "a.md"})
+        assert (told["indexed"], told["state"], told["reason"]) == (True, "indexed", None)
+
+
+@journey
+async def test_a_file_that_waits_after_a_failure_is_tried_again_on_request(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "b.md": "The walrus wakes.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        call = served.pair.call
+        await served.pair.hello("ws_here")
+        await call("knowledge/collections/add", path=str(folder), collection_id="notes")
+        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
+
+        def fail(tx: Tx) -> None:
+            known = find_collection(tx, "notes")
+            file = find_file(tx, known.id, "b.md") if known is not None else None
+            assert file is not None
+            renew_files(tx, [{"id": file.id, "kind": "markdown", "language": None, **SEEN}])
+            fail_file(tx, {"id": file.id, "state": "pending", "reason": None, "error": "permission_denied", **FAILED})
+
+        await app.base.database.write(fail)
+        states = [one["state"] for one in (await call("knowledge/files", collection_id="notes"))["files"]]
+        assert states == ["indexed", "pending"]
+        assert (await call("knowledge/retry", collection_id="notes"))["requeued"] == 1
+        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
+        files = (await call("knowledge/files", collection_id="notes"))["files"]
+        assert [(one["state"], one["attempt_count"], one["last_error"]) for one in files] == [("indexed", 0, None)] * 2
+        assert (await call("knowledge/retry", file_id=files[1]["file_id"]))["requeued"] == 0
+        served.pair.end()
+        await served.task
