@@ -274,9 +274,10 @@ UPDATE knowledge_file SET state = 'pending', next_run_at = 0, pending_at = coale
 UPDATE knowledge_file SET next_run_at = 0, attempts = 0, error = NULL WHERE collection = :collection AND state = 'pending'
 
 -- name: retry_file
--- A file that failed is tried again.
-UPDATE knowledge_file SET state = 'pending', attempts = 0, deaths = 0, next_run_at = 0, error = NULL, reason = NULL, pending_at = :now
-WHERE state = 'failed' AND (:file_id = '' OR file_id = :file_id) AND (:collection = 0 OR collection = :collection)
+-- A file that failed, or waits after a failure, is tried again now.
+UPDATE knowledge_file SET state = 'pending', attempts = 0, deaths = 0, next_run_at = 0, error = NULL, reason = NULL,
+    pending_at = coalesce(pending_at, :now)
+WHERE (state = 'failed' OR (state = 'pending' AND attempts > 0)) AND (:file_id = '' OR file_id = :file_id) AND (:collection = 0 OR collection = :collection)
 
 -- name: collection_of_file
 -- The collection that a file belongs to.
