@@ -429,6 +429,14 @@ VALUES (:now, :collection, :name, :event, :path, :from_path, :sha256, :files)
 SELECT seq, at, event, name, path, from_path, sha256, count FROM knowledge_change
 WHERE seq < :before AND at >= :since AND (:name = '' OR name = :name) ORDER BY seq DESC LIMIT :limit
 
+-- name: last_change
+-- The last line of the log.
+SELECT coalesce(max(seq), 0) FROM knowledge_change
+
+-- name: count_changes
+-- How many files the lines of the log after one of them are about, by collection and event, and the last of these lines.
+SELECT name, event, sum(coalesce(count, 1)), max(seq) FROM knowledge_change WHERE seq > :after GROUP BY name, event
+
 -- name: list_path_ends
 -- The lines by which files left a path, newest first.
 SELECT seq, event, path FROM knowledge_change WHERE collection = :collection AND coalesce(from_path, path) = :path

@@ -1,10 +1,11 @@
 """What is told of files: a folder out of reach, files that wait after a failure or are withheld, changes and versions."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from in_process import Served
-from spawned import Den, drain, journey, refusal
+from spawned import Den, drain, every, hello, journey, refusal
 from test_knowledge import add, search, write
 
 from gateway.home.starting import Options
@@ -87,3 +88,47 @@ async def test_a_file_that_waits_after_a_failure_is_tried_again_on_request(tmp_p
         assert (await call("knowledge/retry", file_id=files[1]["file_id"]))["requeued"] == 0
         served.pair.end()
         await served.task
+
+
+@journey
+async def test_a_notice_comes_when_the_log_has_its_changes(tmp_path: Path) -> None:
+    texts = {f"{name}.md": f"The {name} sleeps.\n" for name in ("walrus", "heron", "pelican", "stoat")}
+    folder, den = write(tmp_path / "notes", texts), Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+        await client.wait_for("knowledge/changed", lambda told: told["added"] == len(texts))
+        assert next(one["event"] for one in await every(client, "knowledge/changes", "events")) == "baseline"
+    write(folder, {"new.md": "A cormorant.\n", "walrus.md": "The walrus wakes.\n"})
+    (folder / "heron.md").rename(folder / "moved.md")
+    (folder / "pelican.md").unlink()
+    told: Counter[str] = Counter()
+    async with den.client() as client:
+        seen = 0
+        while told.total() < len(KINDS):
+            await client.wait_for("knowledge/changed", since=seen)
+            log = Counter(one["event"] for one in await every(client, "knowledge/changes", "events"))
+            news = client.received[seen:]
+            seen += len(news)
+            for method, params in news:
+                if method == "knowledge/changed":
+                    told.update({kind: params[kind] for kind in KINDS})
+                    assert not any((told - log).values())
+        await drain(client)
+    assert told == Counter(KINDS)
+
+
+@journey
+async def test_every_process_tells_its_clients_what_any_of_them_found(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "sub/b.md": "The walrus wakes.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with await den.spawn() as first, await den.spawn() as second:
+        for client in (first, second):
+            await hello(client)
+        name = await add(first, folder)
+        await second.wait_for("knowledge/changed", lambda told: told["added"] == 2)
+        (folder / "a.md").rename(folder / "c.md")
+        (folder / "sub/b.md").unlink()
+        await scan(first, name)
+        for client in (first, second):
+            await client.wait_for("knowledge/changed", lambda told: told["moved"] == 1)
+            await client.wait_for("knowledge/changed", lambda told: told["removed"] == 1)

@@ -5252,7 +5252,7 @@ export interface Notifications {
   "passes/completed": PassCompleted;
   /** A turn became searchable. */
   "thread_episodic/indexed": ThreadIndexed;
-  /** A scan found changed files. */
+  /** Files of a collection changed; `knowledge/changes` has them. */
   "knowledge/changed": KnowledgeChanged;
   /** Every file of a collection is read. */
   "knowledge/indexed": KnowledgeIndexed;
