@@ -461,6 +461,16 @@ SELECT id, sha256 FROM file_version WHERE collection = :collection AND path = :p
 -- A path says something else than before.
 INSERT INTO file_version (collection, path, sha256, bytes, first_seen_at, last_seen_at) VALUES (:collection, :path, :sha256, :bytes, :now, :now)
 
+-- name: add_moved_versions
+-- What some files say at the paths that they moved to, unless that was the last that was seen there.
+INSERT INTO file_version (collection, path, sha256, bytes, first_seen_at, last_seen_at)
+SELECT f.collection, f.path, n.sha256, n.bytes, :now, :now
+FROM (
+    SELECT collection, content, iif(folder = '', '', folder || '/') || name AS path FROM knowledge_file
+    WHERE id IN (SELECT value FROM json_each(:files)) AND state IN ('indexed', 'partial')
+) AS f JOIN knowledge_content AS n ON n.id = f.content
+WHERE n.sha256 IS NOT (SELECT sha256 FROM file_version WHERE collection = f.collection AND path = f.path ORDER BY id DESC LIMIT 1)
+
 -- name: note_version
 -- A path still says the same.
 UPDATE file_version SET last_seen_at = :now WHERE id = :id

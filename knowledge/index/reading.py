@@ -313,7 +313,7 @@ class FileReader:
         )
         if gone is None:
             self._finish(tx, batch, one, outcome)
-            has_moved = read.file.content not in {None, row}  # its new path has no version yet
+            has_moved = read.file.content not in {None, row}  # its new path may have no version yet
             if note_version(tx, known.id, path, read.sha256, len(read.data), now) or has_moved:
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
             elif read.file.content is None and not read.file.is_baseline:

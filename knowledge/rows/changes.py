@@ -1,5 +1,6 @@
 """Rows of the log of changes, and of the versions of a path."""
 
+import json
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -112,6 +113,11 @@ def note_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, n
         return False
     tx.run(SQL["add_version"], values | {"sha256": sha256, "bytes": size, "now": now})
     return last is not None
+
+
+def add_moved_versions(tx: Tx, files: Sequence[int], now: int) -> None:
+    """Store the digests that the paths have to which files were moved."""
+    tx.run(SQL["add_moved_versions"], {"files": json.dumps(list(files)), "now": now})
 
 
 def list_versions(tx: Tx, collection: int, path: str, before: int, limit: int) -> list[tuple[int, FileVersion]]:

@@ -5,7 +5,7 @@ from functools import cache
 from typing import TypeAlias
 
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.changes import FileChange, add_changes
+from knowledge.rows.changes import FileChange, add_changes, add_moved_versions
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import PathTerms, WordChanges, move_cards
 from knowledge.rows.files import (
@@ -87,5 +87,7 @@ def store_moves(
     cards = move_cards(tx, known.owner, changed, words)
     move_files(tx, [one._replace(card=cards[one.id]) for one in moved])
     words.store(tx)
-    add_changes(tx, known, changes, means.clock.now())
+    now = means.clock.now()
+    add_moved_versions(tx, list(changed), now)
+    add_changes(tx, known, changes, now)
     return [one for one in gone if one[1].id not in changed]

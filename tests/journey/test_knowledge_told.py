@@ -132,3 +132,33 @@ async def test_every_process_tells_its_clients_what_any_of_them_found(tmp_path: 
         for client in (first, second):
             await client.wait_for("knowledge/changed", lambda told: told["moved"] == 1)
             await client.wait_for("knowledge/changed", lambda told: told["removed"] == 1)
+
+
+@journey
+async def test_a_path_has_a_version_of_what_moved_there(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
+
+    async def versions(path: str) -> list[tuple[str, int]]:
+        asked = {"collection_id": "notes", "path": path}
+        return [(one["sha256"], one["bytes"]) for one in await every(client, "knowledge/versions", "versions", **asked)]
+
+    async with Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n").client() as client:
+        name = await add(client, folder)
+        (first,) = await versions("a.md")
+        (folder / "sub").mkdir()
+        (folder / "a.md").rename(folder / "sub/b.md")
+        await scan(client, name)
+        assert await versions("sub/b.md") == [first]
+        assert await versions("a.md") == [first]
+        write(folder, {"sub/b.md": "The walrus wakes, and looks about.\n"})
+        await scan(client, name)
+        second, *rest = await versions("sub/b.md")
+        assert (second[1], rest) == (35, [first])
+        log = await every(client, "knowledge/changes", "events")
+        assert [(one["event"], one["from_path"]) for one in log[:2]] == [("changed", None), ("moved", "a.md")]
+        (folder / "sub/b.md").rename(folder / "a.md")
+        await scan(client, name)
+        (folder / "a.md").rename(folder / "sub/b.md")
+        await scan(client, name)
+        assert await versions("a.md") == [second, first]
+        assert await versions("sub/b.md") == [second, first]

@@ -5146,7 +5146,7 @@ export interface Methods {
     result: ChangesResult;
     errors: CommonError;
   };
-  /** The contents that a path had. */
+  /** The contents that a path had; a file that moved has its earlier ones under its path before. */
   "knowledge/versions": {
     params: FileVersionsParams;
     result: FileVersionsResult;
