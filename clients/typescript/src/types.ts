@@ -1539,7 +1539,12 @@ export interface Factor {
   why: string;
 }
 
-/** The files of a collection by state; what is skipped, by reason. */
+/**
+ * The files of a collection by state; what is skipped, by reason.
+ *
+ * `missing` are files that are gone and still in the index: many that went at once are withheld for
+ * ten minutes.
+ */
 export interface FileCounts {
   indexed: number;
   pending: number;
