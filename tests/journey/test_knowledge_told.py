@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from in_process import Served
+from mcp_stage import McpDen, data_of, failure_of
 from spawned import Den, drain, every, hello, journey, refusal
 from test_knowledge import add, search, write
 
@@ -58,6 +59,20 @@ async def test_a_folder_that_is_away_is_told_so_by_every_answer_about_its_files(
         assert (await client.request("knowledge/read", {"address": address}))["state"] == "same"
         told = await client.request("knowledge/explain", {"collection_id": name, "path": "a.md"})
         assert (told["indexed"], told["state"], told["reason"]) == (True, "indexed", None)
+
+
+@journey
+async def test_an_assistant_is_not_told_that_a_file_is_gone_whose_folder_is_away(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "b.md": "The walrus wakes.\n"})
+    den = McpDen(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+    (folder / "b.md").unlink()
+    async with den.assistant("auto") as assistant:
+        assert (await data_of(assistant, "knowledge_read", address="notes:b.md"))["state"] == "gone"
+        folder.rename(tmp_path / "away")
+        told = await failure_of(assistant, "knowledge_read", address="notes:a.md")
+        assert told.startswith("unavailable: The collection is unavailable: root_missing")
 
 
 @journey
