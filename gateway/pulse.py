@@ -170,7 +170,7 @@ class Pulse:
         app = self._app
         self._is_unclean = await self.reclaim()
         self._seen_change = (await app.base.database.read(lambda tx: app.memory.changes_since(tx, 2**62)))[1]
-        await app.knowledge.presence.refresh()
+        await app.knowledge.begin()
 
     async def beyond_damage(self, work: Callable[[], Awaitable[object]]) -> None:
         """Do work that the first message needs; where a damaged page hinders it, the page is mended first."""
@@ -317,13 +317,14 @@ class Pulse:
             await self.metronome.until(may_have_changed)
             seen = self._seen_change
             try:
-                scopes, self._seen_change = await app.base.database.glance(
-                    lambda tx, seen=seen: app.memory.changes_since(tx, seen)
+                (scopes, self._seen_change), files = await app.base.database.glance(
+                    lambda tx, seen=seen: (app.memory.changes_since(tx, seen), app.knowledge.notices.find(tx))
                 )
             except GatewayError as error:
                 log.warning("pulse_failed", reason=error.reason)
                 continue
             notified_alone = alone
+            app.knowledge.notices.tell(files)
             if scopes and app.base.config.config.memory.enabled:
                 app.hub.notify("memory/invalidated", MemoryInvalidated(scopes=scopes))
 

@@ -53,12 +53,11 @@ DEEP_PARTS = 6
 class KnowledgeHouse:
     """The parts that answer for files, and the work of a process that needs several of them."""
 
-    def __init__(self, means: KnowledgeMeans) -> None:
+    def __init__(self, means: KnowledgeMeans, notices: ChangeNotices) -> None:
         self._means = means
         self.vectors = PieceVectors(
             db=means.db, jobs=means.jobs, meaning=means.meaning, keyed=means.keyed, open_root=means.open_root
         )
-        notices = ChangeNotices(means.notify, means.spawn)
         self.scanner = Scanner(means, self.vectors, notices)
         self.reader = FileReader(means, self.vectors, notices)
         self.collections = Collections(means, self.scanner, self.vectors)

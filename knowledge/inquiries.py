@@ -15,8 +15,10 @@ from knowledge.rows.collections import USER, KnownCollection, find_collection, l
 from knowledge.rows.files import FileRow, collection_of_file, find_file, list_files, places_of, retry_files
 from knowledge.scan.collection_walks import judge_path
 from knowledge.scan.patterns import LeftOut
+from knowledge.scan.roots import reason_of_loss
 from knowledge.scan.watching import Watchers
 from knowledge.search.finding import RankedPiece
+from knowledge.search.readable_files import READABLE
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import visible_collections
 from protocol.base import DEFAULT_WORKSPACE
@@ -147,11 +149,18 @@ class FileInquiries:
             return known, find_file(tx, known.id, path)
 
         known, file = await self._means.db.read(read)
-        skipped = await anyio.to_thread.run_sync(partial(self._judge_path, known, path))
+        lost = known.reason if known.state == "unavailable" else None
+        try:
+            skipped = await anyio.to_thread.run_sync(partial(self._judge_path, known, path))
+        except UnsafeFileError as error:
+            skipped, lost = None, reason_of_loss(error)
+        if lost is not None:
+            is_in_index = file is not None and file.state in READABLE and file.content is not None
+            return KnowledgeExplainResult(indexed=is_in_index, state="unavailable", reason=lost)
         is_indexed = file is not None and file.state in {"indexed", "partial"} and skipped is None
         reason = skipped.reason if skipped is not None else file.reason if file is not None else None
         if file is None and skipped is None:
-            reason = known.state if known.state in {"unavailable", "over_limit"} else "not_seen"
+            reason = known.state if known.state == "over_limit" else "not_seen"
         return KnowledgeExplainResult(
             indexed=is_indexed,
             state=file.state if file is not None else None,
@@ -160,12 +169,8 @@ class FileInquiries:
         )
 
     def _judge_path(self, known: KnownCollection, path: str) -> LeftOut | None:
-        """Return the rule that leaves a path out at present; None where none does, or the folder cannot be read."""
-        try:
-            root = self._means.open_root(known.path)
-        except UnsafeFileError:
-            return None
-        with root:
+        """Return the rule that leaves a path out at present, or None. Raises `UnsafeFileError` for a lost folder."""
+        with self._means.open_root(known.path) as root:
             return judge_path(root, known, self._means.settings(), path)
 
     async def _explain_query(self, params: KnowledgeExplainParams) -> KnowledgeExplainResult:
@@ -181,10 +186,16 @@ class FileInquiries:
 
         misses = [NearMiss(address=address, score=one.score, gate=gate_of(one)) for one, address in stopped]
         counts = Counter(one.gate for one in misses)
-        counts["collection"] = sum(known.state == "unavailable" for known in snapshot.collections)
+        lost = [known for known in snapshot.collections if known.state == "unavailable"]
+        counts["collection"] = len(lost)
         counts["file_state"], counts["verified"] = snapshot.pending, found.dropped
         gates = [GateCount(name=name, stopped=counts[name]) for name in GATES]
-        return KnowledgeExplainResult(gates=gates, near_misses=misses[:MOST_MISSES])
+        return KnowledgeExplainResult(
+            state="unavailable" if lost else None,
+            reason=lost[0].reason if lost else None,
+            gates=gates,
+            near_misses=misses[:MOST_MISSES],
+        )
 
     async def changes(self, params: ChangesParams) -> ChangesResult:
         """`knowledge/changes`."""

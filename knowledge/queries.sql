@@ -276,9 +276,10 @@ UPDATE knowledge_file SET state = 'pending', next_run_at = 0, pending_at = coale
 UPDATE knowledge_file SET next_run_at = 0, attempts = 0, error = NULL WHERE collection = :collection AND state = 'pending'
 
 -- name: retry_file
--- A file that failed is tried again.
-UPDATE knowledge_file SET state = 'pending', attempts = 0, deaths = 0, next_run_at = 0, error = NULL, reason = NULL, pending_at = :now
-WHERE state = 'failed' AND (:file_id = '' OR file_id = :file_id) AND (:collection = 0 OR collection = :collection)
+-- A file that failed, or waits after a failure, is tried again now.
+UPDATE knowledge_file SET state = 'pending', attempts = 0, deaths = 0, next_run_at = 0, error = NULL, reason = NULL,
+    pending_at = coalesce(pending_at, :now)
+WHERE (state = 'failed' OR (state = 'pending' AND attempts > 0)) AND (:file_id = '' OR file_id = :file_id) AND (:collection = 0 OR collection = :collection)
 
 -- name: collection_of_file
 -- The collection that a file belongs to.
@@ -430,6 +431,14 @@ VALUES (:now, :collection, :name, :event, :path, :from_path, :sha256, :files)
 SELECT seq, at, event, name, path, from_path, sha256, count FROM knowledge_change
 WHERE seq < :before AND at >= :since AND (:name = '' OR name = :name) ORDER BY seq DESC LIMIT :limit
 
+-- name: last_change
+-- The last line of the log.
+SELECT coalesce(max(seq), 0) FROM knowledge_change
+
+-- name: count_changes
+-- How many files the lines of the log after one of them are about, by collection and event, and the last of these lines.
+SELECT name, event, sum(coalesce(count, 1)), max(seq) FROM knowledge_change WHERE seq > :after GROUP BY name, event
+
 -- name: list_path_ends
 -- The lines by which files left a path, newest first.
 SELECT seq, event, path FROM knowledge_change WHERE collection = :collection AND coalesce(from_path, path) = :path
@@ -453,6 +462,16 @@ SELECT id, sha256 FROM file_version WHERE collection = :collection AND path = :p
 -- name: add_version
 -- A path says something else than before.
 INSERT INTO file_version (collection, path, sha256, bytes, first_seen_at, last_seen_at) VALUES (:collection, :path, :sha256, :bytes, :now, :now)
+
+-- name: add_moved_versions
+-- What some files say at the paths that they moved to, unless that was the last that was seen there.
+INSERT INTO file_version (collection, path, sha256, bytes, first_seen_at, last_seen_at)
+SELECT f.collection, f.path, n.sha256, n.bytes, :now, :now
+FROM (
+    SELECT collection, content, iif(folder = '', '', folder || '/') || name AS path FROM knowledge_file
+    WHERE id IN (SELECT value FROM json_each(:files)) AND state IN ('indexed', 'partial')
+) AS f JOIN knowledge_content AS n ON n.id = f.content
+WHERE n.sha256 IS NOT (SELECT sha256 FROM file_version WHERE collection = f.collection AND path = f.path ORDER BY id DESC LIMIT 1)
 
 -- name: note_version
 -- A path still says the same.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
+from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
 from knowledge.presence import Presence
 from knowledge.turns.planning import propose_files
@@ -41,6 +42,7 @@ class KnowledgeService:
         """Set by a change of the home or its settings, until the next look."""
         self._next_look = -math.inf
         self.presence = Presence(means.db)
+        self.notices = ChangeNotices(means.db, means.notify, means.spawn)
         self.tools = KnowledgeTools(lambda: self.house.searcher, lambda: self.house.places, means.settings)
 
     @property
@@ -50,7 +52,7 @@ class KnowledgeService:
             if self._house is None:
                 from knowledge.house import KnowledgeHouse  # noqa: PLC0415  # 7 % of a start
 
-                self._house = KnowledgeHouse(self._means)
+                self._house = KnowledgeHouse(self._means, self.notices)
             return self._house
 
     async def _find_house(self) -> "KnowledgeHouse":
@@ -128,6 +130,11 @@ class KnowledgeService:
         return propose_files(text, context) if is_on else (FilesPlan(), [])
 
     # -- the process ---------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Read what is kept in memory of the home; only later changes of files are news to a client."""
+        await self.presence.refresh()
+        await self.notices.begin()
 
     async def look(self) -> None:
         """Begin and end watches, and queue due scans and the reading of files that wait.

@@ -616,7 +616,11 @@ KNOWLEDGE_CHANGES = Method(
     "knowledge/changes", k.ChangesParams, k.ChangesResult, "What happened to files, newest first."
 )
 KNOWLEDGE_VERSIONS = Method(
-    "knowledge/versions", k.FileVersionsParams, k.FileVersionsResult, "The contents that a path had.", ("not_found",)
+    "knowledge/versions",
+    k.FileVersionsParams,
+    k.FileVersionsResult,
+    "The contents that a path had; a file that moved has its earlier ones under its path before.",
+    ("not_found",),
 )
 
 HOOKS_LIST = Method("hooks/list", Empty, g.HooksListResult, "Registered hooks in dispatch order.")

@@ -169,6 +169,7 @@ class FileReader:
 
         while await means.db.note(lambda tx: self._settle(tx, collection_id)):
             has_done = True
+            await self._notices.follow()
             await means.db.calm()
         if not await means.db.read(lambda tx: has_lost_reader(tx, known.id)):
             means.recover(f"knowledge:{collection_id}", READER_FAILED)
@@ -216,6 +217,7 @@ class FileReader:
         files = [ReadFile(one, read.get(one.file.id), one.file.id in ended) for one in taken]
         contents = await anyio.to_thread.run_sync(self._contents, known.owner, files)
         failed = await means.db.note(partial(self._apply, known=known, files=files, contents=contents))
+        await self._notices.follow()
         if failed:
             self._notices.count(known.collection_id, {"failed": len(failed)})
         if READER_FAILED in failed:
@@ -311,7 +313,7 @@ class FileReader:
         )
         if gone is None:
             self._finish(tx, batch, one, outcome)
-            has_moved = read.file.content not in {None, row}  # its new path has no version yet
+            has_moved = read.file.content not in {None, row}  # its new path may have no version yet
             if note_version(tx, known.id, path, read.sha256, len(read.data), now) or has_moved:
                 add_change(tx, known, FileChange("changed", path, sha256=read.sha256), now)
             elif read.file.content is None and not read.file.is_baseline:

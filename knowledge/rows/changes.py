@@ -1,9 +1,10 @@
 """Rows of the log of changes, and of the versions of a path."""
 
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.statements import SQL
@@ -11,7 +12,7 @@ from protocol.files.knowledge import FileEvent, FileVersion, KnowledgeChange
 from protocol.seams.ports import SqlValue, Tx
 
 
-class FileChange(NamedTuple):
+class FileChange(Struct, frozen=True):
     """A line for the log: an event of a file or a collection, with the members that it has."""
 
     event: FileEvent
@@ -23,7 +24,7 @@ class FileChange(NamedTuple):
 
 def add_change(tx: Tx, known: KnownCollection, change: FileChange, now: int, *, is_gone: bool = False) -> None:
     """Write a line of the log; with `is_gone` the collection's row is removed, and the line keeps its id alone."""
-    values: dict[str, SqlValue] = change._asdict()
+    values: dict[str, SqlValue] = asdict(change)
     tx.run(
         SQL["add_change"],
         values | {"now": now, "collection": None if is_gone else known.id, "name": known.collection_id},
@@ -33,7 +34,26 @@ def add_change(tx: Tx, known: KnownCollection, change: FileChange, now: int, *, 
 def add_changes(tx: Tx, known: KnownCollection, changes: Sequence[FileChange], now: int) -> None:
     """Write lines of the log of a collection."""
     own: dict[str, SqlValue] = {"now": now, "collection": known.id, "name": known.collection_id}
-    tx.run_many(SQL["add_change"], [one._asdict() | own for one in changes])
+    tx.run_many(SQL["add_change"], [asdict(one) | own for one in changes])
+
+
+def last_change(tx: Tx) -> int:
+    """Return the last line of the log."""
+    return tx.all(SQL["last_change"])[0][0]
+
+
+class LoggedCount(Struct, frozen=True):
+    """The number of files that lines of the log are about, of a collection and an event; `last` is the last line."""
+
+    collection_id: str
+    event: FileEvent
+    files: int
+    last: int
+
+
+def count_changes(tx: Tx, after: int) -> list[LoggedCount]:
+    """Return what the lines of the log after the line `after` are about."""
+    return [LoggedCount(*row) for row in tx.all(SQL["count_changes"], {"after": after})]
 
 
 def list_changes(tx: Tx, *, name: str, since: int, before: int, limit: int) -> list[KnowledgeChange]:
@@ -93,6 +113,11 @@ def note_version(tx: Tx, collection: int, path: str, sha256: bytes, size: int, n
         return False
     tx.run(SQL["add_version"], values | {"sha256": sha256, "bytes": size, "now": now})
     return last is not None
+
+
+def add_moved_versions(tx: Tx, files: Sequence[int], now: int) -> None:
+    """Store the digests that the paths have to which files were moved."""
+    tx.run(SQL["add_moved_versions"], {"files": json.dumps(list(files)), "now": now})
 
 
 def list_versions(tx: Tx, collection: int, path: str, before: int, limit: int) -> list[tuple[int, FileVersion]]:

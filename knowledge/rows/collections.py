@@ -192,6 +192,8 @@ def to_wire(tx: Tx, known: KnownCollection) -> Collection:
     for state, reason, count in tx.all(SQL["count_files"], {"collection": known.id}):
         if state in states:
             states[state] += count
+        elif state == "missing" and reason is None:  # withheld, or about to be removed
+            skipped["missing"] = count
         elif state == "skipped":
             skipped[reason] = skipped.get(reason, 0) + count
     size, chunks = tx.all(SQL["size_of_collection"], {"collection": known.id})[0]

@@ -320,7 +320,7 @@ def hurry_waiting(tx: Tx, collection: int) -> None:
 
 
 def retry_files(tx: Tx, now: int, *, file_id: str = "", collection: int = 0) -> int:
-    """Have failed files tried again; return how many."""
+    """Have files tried again now that failed or wait after a failure; return how many."""
     return tx.run(SQL["retry_file"], {"now": now, "file_id": file_id, "collection": collection})
 
 

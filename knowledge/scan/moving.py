@@ -1,12 +1,11 @@
 """Files that moved: where a new one has the inode of one that is gone, the row, the id and the index go on with it."""
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import TypeAlias
 
 from knowledge.ports import KnowledgeMeans
-from knowledge.rows.changes import FileChange, add_changes
+from knowledge.rows.changes import FileChange, add_changes, add_moved_versions
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import PathTerms, WordChanges, move_cards
 from knowledge.rows.files import (
@@ -50,9 +49,9 @@ def match_moves(gone: Sequence[Gone], held: Sequence[tuple[str, SeenFile]]) -> t
 
 
 def store_moves(
-    means: KnowledgeMeans, known: KnownCollection, gone: Sequence[Gone], moves: Moves, counts: Counter[str], tx: Tx
+    means: KnowledgeMeans, known: KnownCollection, gone: Sequence[Gone], moves: Moves, tx: Tx
 ) -> list[Gone]:
-    """Give gone files the paths of the new ones that they became, and count them; return those that were not moved.
+    """Give gone files the paths of the new ones that they became; return those that were not moved.
 
     Of a file without a place in `moves` the new one may be a row that an earlier look or a killed scan stored.
     """
@@ -88,7 +87,7 @@ def store_moves(
     cards = move_cards(tx, known.owner, changed, words)
     move_files(tx, [one._replace(card=cards[one.id]) for one in moved])
     words.store(tx)
-    add_changes(tx, known, changes, means.clock.now())
-    counts["moved"] += len(moved)
-    counts["added"] -= len(twins)
+    now = means.clock.now()
+    add_moved_versions(tx, list(changed), now)
+    add_changes(tx, known, changes, now)
     return [one for one in gone if one[1].id not in changed]

@@ -5,7 +5,6 @@ Rule 2: it costs one query a folder, and a transaction only where something chan
 Rule 3: a file that is gone keeps its row until the new files were seen: it may have moved.
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import islice
@@ -40,6 +39,7 @@ from knowledge.rows.vectors import await_again
 from knowledge.scan.collection_walks import limits_of, look_at_folders, walk_of
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
 from knowledge.scan.moving import Gone, Moves, inode_of, match_moves, store_moves
+from knowledge.scan.roots import reason_of_loss
 from knowledge.scan.walking import FolderSight, SeenFile, Walk
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
@@ -111,7 +111,7 @@ class Scanner:
         try:
             root = await anyio.to_thread.run_sync(self._means.open_root, known.path)
         except UnsafeFileError as error:
-            await self._lose(known, "permission_denied" if error.reason == "permission_denied" else "root_missing")
+            await self._lose(known, reason_of_loss(error))
             return
         try:
             await self._scan(known, root)
@@ -133,7 +133,6 @@ class Scanner:
         walked: set[str] = set()
         gone: list[Gone] = []
         held: list[tuple[str, SeenFile]] = []
-        counts: Counter[str] = Counter()
         is_empty = True
         present = await means.db.read(lambda tx: count_readable(tx, known.id))
         while batch := await anyio.to_thread.run_sync(lambda: list(islice(sights, FOLDERS_AT_ONCE))):
@@ -146,15 +145,15 @@ class Scanner:
             for sight, plan in plans:
                 gone += [(sight.folder, row, reason) for row, reason in plan.gone]
             if plans:
-                held += await self._store(known, plans, counts)
+                held += await self._store(known, plans)
             await means.db.calm()
         gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
-        await self._end(known, walk, _Leftovers(gone, held), counts)
+        await self._end(known, walk, _Leftovers(gone, held))
 
     async def _store(
-        self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]], counts: Counter[str]
+        self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]]
     ) -> list[tuple[str, SeenFile]]:
-        """Store and count the new and the changed files of some folders.
+        """Store the new and the changed files of some folders.
 
         Returns the new files that are not stored, as each may be one of the index that moved.
         """
@@ -164,15 +163,13 @@ class Scanner:
         if known.scanned_at is not None and new:
             inodes = [inode_of(seen.entry) for _, seen in new]
             held = await self._means.db.read(lambda tx: find_known_inodes(tx, known.id, inodes))
-        counts["changed"] += len(changed)
-        await self._add(known, [one for index, one in enumerate(new) if index not in held], counts)
+        await self._add(known, [one for index, one in enumerate(new) if index not in held])
         for first in range(0, len(changed), FILES_AT_ONCE):
             await self._means.db.note(partial(self._renew_some, known, changed[first : first + FILES_AT_ONCE]))
         return [new[index] for index in sorted(held)]
 
-    async def _add(self, known: KnownCollection, new: Sequence[tuple[str, SeenFile]], counts: Counter[str]) -> None:
-        """Store and count new files."""
-        counts["added"] += len(new)
+    async def _add(self, known: KnownCollection, new: Sequence[tuple[str, SeenFile]]) -> None:
+        """Store new files."""
         for first in range(0, len(new), FILES_AT_ONCE):
             await self._means.db.note(partial(self._add_some, known, new[first : first + FILES_AT_ONCE]))
 
@@ -232,44 +229,40 @@ class Scanner:
         if not sights or len(gone) > MASS or is_bare or is_over:
             await means.db.jot(lambda tx: self.queue(tx, collection_id))
             return _to_seen_folders(sights)
-        counts: Counter[str] = Counter()
         if plans:
-            held = await self._store(known, plans, counts)
+            held = await self._store(known, plans)
             moves, held = match_moves(gone, held)
-            await self._add(known, held, counts)
-            await means.db.note(lambda tx: self._take_away(tx, known, gone, moves, counts))
-            self._notices.count(known.collection_id, counts)
+            await self._add(known, held)
+            await means.db.note(lambda tx: self._take_away(tx, known, gone, moves))
+            await self._notices.follow()
         return _to_seen_folders(sights)
 
-    def _take_away(
-        self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], moves: Moves, counts: Counter[str]
-    ) -> None:
+    def _take_away(self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], moves: Moves) -> None:
         """Store gone files of some folders as moved or missing, and queue the reading of what waits."""
         fresh = find_collection(tx, known.collection_id)
         if fresh is None:
             return
-        left = store_moves(self._means, fresh, gone, moves, counts, tx)
+        left = store_moves(self._means, fresh, gone, moves, tx)
         for _, row, reason in left:
             miss_file(tx, row.id, reason)
-        counts["removed"] += len(left)
         release_files(tx, fresh.id, resting=False)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
-    async def _end(self, known: KnownCollection, walk: Walk, leftovers: _Leftovers, counts: Counter[str]) -> None:
+    async def _end(self, known: KnownCollection, walk: Walk, leftovers: _Leftovers) -> None:
         """Store gone files as moved or missing, and the outcome of the scan; queue the reading of what waits."""
         means = self._means
         left: list[Gone] = []
         gone = leftovers.gone
         moves, new = match_moves(gone, leftovers.held)
-        await self._add(known, new, counts)
+        await self._add(known, new)
         if moves and len(moves) * MERGED_FOR >= await means.db.read(lambda tx: count_readable(tx, known.id)):
             await means.db.note(merge_cards)
         for first in range(0, len(gone), FILES_AT_ONCE):
             some = gone[first : first + FILES_AT_ONCE]
-            left += await means.db.note(partial(store_moves, means, known, some, moves, counts))
+            left += await means.db.note(partial(store_moves, means, known, some, moves))
             await means.db.calm()
         ending = _Ending(walk, left)
-        if not await means.db.note(lambda tx: self._close(tx, known, ending, counts)):
+        if not await means.db.note(lambda tx: self._close(tx, known, ending)):
             return
         component = f"knowledge:{known.collection_id}"
         if walk.is_over:
@@ -277,9 +270,9 @@ class Scanner:
         else:
             for reason in ("over_limit", *LOST):
                 means.recover(component, reason)
-        self._notices.count(known.collection_id, counts)
+        await self._notices.follow()
 
-    def _close(self, tx: Tx, known: KnownCollection, ending: _Ending, counts: Counter[str]) -> bool:
+    def _close(self, tx: Tx, known: KnownCollection, ending: _Ending) -> bool:
         """Store the outcome of a scan; return whether the collection still exists."""
         fresh, now = find_collection(tx, known.collection_id), self._means.clock.now()
         if fresh is None:
@@ -288,7 +281,6 @@ class Scanner:
         present = count_readable(tx, fresh.id) - len(left)
         for folder, row, reason in left:
             miss_file(tx, row.id, reason or ("ignored" if is_below(folder, walk.ignored) else None))
-        counts["removed"] += len(left)
         withheld_at = _withheld_at(fresh, sum(reason is None for _, _, reason in left), present, now)
         if is_first:
             add_change(tx, fresh, FileChange("baseline", files=present), now)

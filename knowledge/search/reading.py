@@ -26,18 +26,21 @@ from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.contents import PlacedPiece, pieces_of
 from knowledge.rows.files import hurry_files
+from knowledge.scan.roots import reason_of_loss
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, slug_of
 from knowledge.search.current_rules import CurrentRules
 from knowledge.search.outline import find_outline, is_opted_out
 from knowledge.search.readable_files import ReadableFile, locate, read_bytes
 from knowledge.search.visible import visible_collections
 from promt.own_blocks import find_blocks
-from protocol.errors import CallerError
+from protocol.errors import CallerError, Unavailable
 from protocol.files.knowledge import KnowledgeReadParams, KnowledgeReadResult, OutlineEntry, ReadState
 from protocol.hooks import TurnContext
 from protocol.seams.ports import Tx
-from protocol.seams.safe_files import UnsafeFileError
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 
+DELETED = frozenset({"missing", "link", "not_regular"})
+"""Refusals to open a file by which it is not there any more; after any other it may be readable later."""
 LINES_SHOWN = 400
 """Lines that are returned of a file's beginning where no lines are asked for."""
 
@@ -76,7 +79,8 @@ class PlaceReader:
     async def read(self, params: KnowledgeReadParams, turn: TurnContext | None = None) -> KnowledgeReadResult:
         """Return the lines of a place, for a client or for the tool of a turn.
 
-        Raises `CallerError` for a file that is not indexed or not visible here.
+        Raises `CallerError` for a file that is not indexed or not visible here, and `Unavailable` for one that cannot
+        be opened at present.
         """
         address = self._address_of(params)
         means = self._means
@@ -96,7 +100,11 @@ class PlaceReader:
         found = await means.db.read(look)
         if found is None:
             raise CallerError.missing("indexed file")
-        result = await anyio.to_thread.run_sync(partial(self._read_first, found, address, params))
+        try:
+            result = await anyio.to_thread.run_sync(partial(self._read_first, found, address, params))
+        except Unavailable:
+            await means.db.jot(lambda tx: means.jobs.enqueue(tx, "scan", address.collection_id))
+            raise
         if found.current is not None and (result.state == "changed" or result.sha256 is None):
             file, now = found.current.place, means.clock.now()
 
@@ -113,7 +121,7 @@ class PlaceReader:
         if result is not None and result.state not in {"changed", "gone"}:
             return result
         for one in found.earlier:
-            with suppress(CallerError):  # a pattern leaves it out at present
+            with suppress(CallerError, Unavailable):  # a pattern leaves it out at present, or it cannot be opened
                 other = self._read(one, address, params)
                 if other.state in {"same", "moved"}:
                     return other
@@ -139,16 +147,25 @@ class PlaceReader:
         return Address(params.collection_id, params.path)
 
     def _read(self, wanted: _Wanted, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:
-        """Return the place in one file; `gone` where it cannot be opened. Raises `CallerError` where it is left out."""
+        """Return the place in one file; `gone` where the file is deleted.
+
+        Raises `CallerError` where it is left out, and `Unavailable` where it, or its folder, cannot be opened now.
+        """
         known, file = wanted.place.known, wanted.place.file
-        try:
-            with self._means.open_root(known.path) as root, root.open_file(file.path) as opened:
-                if CurrentRules([known]).leave_out(root, known.id, file.path):
-                    raise CallerError.missing("indexed file")
-                data = read_bytes(self._means, opened, wanted.place)
-                changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
-        except (UnsafeFileError, OSError):
-            return _build_gone(known.collection_id, file.path)
+        with _open_collection(self._means, known.path) as root:
+            try:
+                with root.open_file(file.path) as opened:
+                    if CurrentRules([known]).leave_out(root, known.id, file.path):
+                        raise CallerError.missing("indexed file")
+                    data = read_bytes(self._means, opened, wanted.place)
+                    changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000
+            except (UnsafeFileError, OSError) as error:
+                reason = error.reason if isinstance(error, UnsafeFileError) else "unreadable"
+                if reason not in DELETED:
+                    raise _build_unavailable("file", reason) from None
+                if not _has_entries(root):
+                    raise _build_unavailable("collection", "root_empty") from None
+                return _build_gone(known.collection_id, file.path)
         encoding = file.encoding or "utf-8"
         text = decode_part(data, encoding)
         if file.kind == "markdown" and is_opted_out(text):
@@ -259,6 +276,26 @@ class PlaceReader:
         end = starts[last] if last < len(starts) else len(text)
         part = text[starts[first - 1] : end].encode(encoding, "replace")
         return hash_of(self._means, part).hex()[:HASH_DIGITS] == address.text_hash
+
+
+def _open_collection(means: KnowledgeMeans, path: str) -> SafeRoot:
+    """Return the opened folder of a collection. Raises `Unavailable`."""
+    try:
+        return means.open_root(path)
+    except UnsafeFileError as error:
+        raise _build_unavailable("collection", reason_of_loss(error)) from None
+
+
+def _build_unavailable(what: str, reason: str) -> Unavailable:
+    return Unavailable("unavailable", f"The {what} is unavailable: {reason}", details={"reason": reason})
+
+
+def _has_entries(root: SafeRoot) -> bool:
+    """Return whether a folder holds anything: an empty one may be the place of a drive that is not there."""
+    try:
+        return bool(root.list_folder(""))
+    except UnsafeFileError:
+        return False
 
 
 def _build_gone(collection_id: str, path: str) -> KnowledgeReadResult:

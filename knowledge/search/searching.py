@@ -320,9 +320,13 @@ class KnowledgeSearcher:
 
 
 def _describe_freshness(snapshot: _Snapshot) -> Freshness:
-    """Return how new the index of the searched collections is; without any it is `scanned`."""
+    """Return how new the index of the searched collections is; without any it is `scanned`.
+
+    It is `stale` also while a folder is out of reach, or files that are gone from it are withheld.
+    """
     scanned = [known.scanned_at for known in snapshot.collections]
-    is_stale = snapshot.pending > 0 or any(at is None for at in scanned)
+    is_behind = any(known.state == "unavailable" or known.withheld_at is not None for known in snapshot.collections)
+    is_stale = snapshot.pending > 0 or is_behind or any(at is None for at in scanned)
     is_live = bool(scanned) and all(known.state == "live" for known in snapshot.collections)
     known_at = [at for at in scanned if at is not None]
     return Freshness(

@@ -372,8 +372,12 @@ async def test_knowledge_statement_07_many_files_gone_at_once_are_withheld_until
             clock.write_text(str(now), encoding="utf-8")
             await client.request("knowledge/collections/scan", {"collection_id": name})
             await drain(client)
-            assert len(paths(await search(client, "walrus", max_results=50))) == 50
+            found = await search(client, "walrus", max_results=50)
+            assert len(paths(found)) == 50
+            assert (found["freshness"]["state"] == "stale") == (rows == 250)
             assert table_counts(den)["knowledge_file"] == rows
+            files = (await client.request("knowledge/status", {}))["collections"][0]["collection"]["files"]
+            assert files["skipped"] == ({"missing": 200} if rows == 250 else {})
 
 
 def listed_by_git(folder: Path) -> set[str]:

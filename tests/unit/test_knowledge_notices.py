@@ -1,19 +1,63 @@
 """Notices of changed files, headings of a text as it is now, and a note that says it is not to be indexed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from fresh import fresh_database
 
+from gateway.store.database import Database
 from knowledge import notices
 from knowledge.notices import ChangeNotices
 from knowledge.search.outline import find_outline, is_opted_out
 from protocol.notifications import KnowledgeChanged
+from protocol.seams.ports import Tx
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    database = Database(fresh_database(tmp_path))
+    yield database
+    database.close()
 
 
 @pytest.mark.anyio
-async def test_at_most_one_notice_a_second_counts_all_that_happened(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_line_of_the_log_is_counted_once_whoever_finds_it_first(db: Database) -> None:
+    told: list[KnowledgeChanged] = []
+
+    def write(tx: Tx) -> None:
+        for event, count in (("collection_added", None), ("baseline", 7), ("added", None), ("ignored", None)):
+            add = "INSERT INTO knowledge_change (at, name, event, count) VALUES (0, 'notes', ?, ?)"
+            tx.run(add, (event, count))
+
+    def keep(method: str, params: Any) -> None:
+        assert method == "knowledge/changed"
+        told.append(params)
+
+    def later(work: Callable[[], Any], name: str) -> None:
+        raise AssertionError(work, name)
+
+    made = ChangeNotices(db, keep, later)
+    await db.write(write)
+    await made.follow()  # of a process that follows no changes
+    await made.begin()
+    await made.follow()
+    assert told == []
+    await db.write(write)
+    found = await db.read(made.find)
+    await made.follow()
+    assert [(one.added, one.removed) for one in told] == [(8, 1)]
+    assert not made.tell(found)
+    await made.follow()
+    assert len(told) == 1
+
+
+@pytest.mark.anyio
+async def test_at_most_one_notice_a_second_counts_all_that_happened(
+    monkeypatch: pytest.MonkeyPatch, db: Database
+) -> None:
     monkeypatch.setattr(notices, "SECONDS", 0.2)
     told: list[KnowledgeChanged] = []
     waiting: list[Callable[[], Any]] = []
@@ -26,7 +70,7 @@ async def test_at_most_one_notice_a_second_counts_all_that_happened(monkeypatch:
         waiting.append(work)
         assert name
 
-    made = ChangeNotices(keep, later)
+    made = ChangeNotices(db, keep, later)
     made.count("notes", {"added": 1, "found": 7})
     made.count("notes", {"changed": 2})
     made.count("notes", {"changed": 1, "failed": 1})

@@ -1539,7 +1539,12 @@ export interface Factor {
   why: string;
 }
 
-/** The files of a collection by state; what is skipped, by reason. */
+/**
+ * The files of a collection by state; what is skipped, by reason.
+ *
+ * `missing` are files that are gone and still in the index: many that went at once are withheld for
+ * ten minutes.
+ */
 export interface FileCounts {
   indexed: number;
   pending: number;
@@ -1710,7 +1715,11 @@ export interface ForgetResult {
   same_sentence: Array<string>;
 }
 
-/** The age of the index: `live` while changes are watched, else `scanned`, or `stale` while files wait. */
+/**
+ * The age of the index: `live` while changes are watched, else `scanned`.
+ *
+ * `stale`: files wait, a collection is unavailable, or files that are gone together are withheld.
+ */
 export interface Freshness {
   state: "live" | "scanned" | "stale";
   scanned_at: number | null;
@@ -2221,7 +2230,12 @@ export interface KnowledgeExplainParams {
   context?: Context;
 }
 
-/** The reason why a file is or is not indexed; or the fate of the pieces that a query came upon. */
+/**
+ * The reason why a file is or is not indexed; or the fate of the pieces that a query came upon.
+ *
+ * `state` is `unavailable` where the collection of the path, or one that the query searched, is;
+ * `reason` says why.
+ */
 export interface KnowledgeExplainResult {
   indexed: boolean | null;
   state: string | null;
@@ -2322,7 +2336,10 @@ export interface KnowledgeReadResult {
   cut_chars: number;
 }
 
-/** `knowledge/retry`: one file, or all files of a collection that failed. */
+/**
+ * `knowledge/retry`: one file, or all files of a collection, of those that failed or wait after a
+ * failure.
+ */
 export interface KnowledgeRetryParams {
   /** An identifier: 1 to 128 of A-Z, a-z, 0-9, `_`, `.`, `:`, `-`. */
   file_id?: string | null;
@@ -5134,7 +5151,7 @@ export interface Methods {
     result: ChangesResult;
     errors: CommonError;
   };
-  /** The contents that a path had. */
+  /** The contents that a path had; a file that moved has its earlier ones under its path before. */
   "knowledge/versions": {
     params: FileVersionsParams;
     result: FileVersionsResult;
@@ -5240,7 +5257,7 @@ export interface Notifications {
   "passes/completed": PassCompleted;
   /** A turn became searchable. */
   "thread_episodic/indexed": ThreadIndexed;
-  /** A scan found changed files. */
+  /** Files of a collection changed; `knowledge/changes` has them. */
   "knowledge/changed": KnowledgeChanged;
   /** Every file of a collection is read. */
   "knowledge/indexed": KnowledgeIndexed;

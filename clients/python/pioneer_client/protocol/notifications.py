@@ -194,7 +194,9 @@ NOTIFICATIONS: dict[str, Notification] = {
     "passes/started": Notification(PassStarted, "Scheduled maintenance began."),
     "passes/completed": Notification(PassCompleted, "Scheduled maintenance ended."),
     "thread_episodic/indexed": Notification(ThreadIndexed, "A turn became searchable.", coalescable=True),
-    "knowledge/changed": Notification(KnowledgeChanged, "A scan found changed files.", coalescable=True),
+    "knowledge/changed": Notification(
+        KnowledgeChanged, "Files of a collection changed; `knowledge/changes` has them.", coalescable=True
+    ),
     "knowledge/indexed": Notification(KnowledgeIndexed, "Every file of a collection is read.", coalescable=True),
     "instructions/changed": Notification(
         InstructionsChanged, "A turn's instruction files differ from those last used in that workspace."

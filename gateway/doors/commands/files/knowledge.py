@@ -168,8 +168,13 @@ def _why(given: argparse.Namespace) -> int:
     elif is_query:
         rows = [[f"{one.score:.2f}", plain(one.address), words(one.gate)] for one in result.near_misses]
         show_table(["score", "where", "stopped by"], rows)
-        if not rows:
+        if result.state == "unavailable":
+            hint(f"a collection is unavailable, and nothing of it is shown: {words(result.reason or '')}")
+        elif not rows:
             hint("no piece came near and was left out")
+    elif result.state == "unavailable":
+        is_in = "indexed" if result.indexed else "not indexed"
+        say(f"{is_in}; the collection is unavailable, and nothing of it is shown: {words(result.reason or '')}")
     elif result.indexed:
         say("indexed")
     else:

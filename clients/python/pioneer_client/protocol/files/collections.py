@@ -28,7 +28,10 @@ class PatternProblem(Wire):
 
 
 class FileCounts(Wire):
-    """The files of a collection by state; what is skipped, by reason."""
+    """The files of a collection by state; what is skipped, by reason.
+
+    `missing` are files that are gone and still in the index: many that went at once are withheld for ten minutes.
+    """
 
     indexed: int = 0
     pending: int = 0

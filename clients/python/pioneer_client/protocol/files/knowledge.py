@@ -138,7 +138,7 @@ class KnowledgeStatusResult(Wire):
 
 
 class KnowledgeRetryParams(Params):
-    """`knowledge/retry`: one file, or all files of a collection that failed."""
+    """`knowledge/retry`: one file, or all files of a collection, of those that failed or wait after a failure."""
 
     file_id: Id | None = None
     collection_id: CollectionId | None = None
@@ -183,7 +183,10 @@ class NearMiss(Wire):
 
 
 class KnowledgeExplainResult(Wire):
-    """The reason why a file is or is not indexed; or the fate of the pieces that a query came upon."""
+    """The reason why a file is or is not indexed; or the fate of the pieces that a query came upon.
+
+    `state` is `unavailable` where the collection of the path, or one that the query searched, is; `reason` says why.
+    """
 
     indexed: bool | None = None
     state: str | None = None
@@ -361,7 +364,10 @@ class KnowledgeHit(FoundHit):
 
 
 class Freshness(Wire):
-    """The age of the index: `live` while changes are watched, else `scanned`, or `stale` while files wait."""
+    """The age of the index: `live` while changes are watched, else `scanned`.
+
+    `stale`: files wait, a collection is unavailable, or files that are gone together are withheld.
+    """
 
     state: Literal["live", "scanned", "stale"]
     scanned_at: int | None

@@ -1,0 +1,179 @@
+"""What is told of files: a folder out of reach, files that wait after a failure or are withheld, changes and versions."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from in_process import Served
+from mcp_stage import McpDen, data_of, failure_of
+from spawned import Den, drain, every, hello, journey, refusal
+from test_knowledge import add, search, write
+
+from gateway.home.starting import Options
+from gateway.process import running
+from gateway.wire.client import GatewayClient
+from knowledge.rows.collections import find_collection
+from knowledge.rows.files import fail_file, find_file, renew_files
+from protocol.seams.ports import Tx
+
+LATER = 2**50
+SEEN = {"device": 0, "inode": 0, "size": 0, "mtime_ns": 0, "now": 0}
+FAILED = {"attempts": 1, "deaths": 0, "next_run_at": LATER}
+KINDS = ("added", "changed", "moved", "removed")
+
+
+async def scan(client: GatewayClient, name: str) -> dict[str, Any]:
+    """A collection after a scan."""
+    await client.request("knowledge/collections/scan", {"collection_id": name})
+    await drain(client)
+    return (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+
+
+@journey
+async def test_a_folder_that_is_away_is_told_so_by_every_answer_about_its_files(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
+    async with Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n").client() as client:
+        name = await add(client, folder)
+        address = (await search(client, "walrus"))["hits"][0]["address"]
+        folder.rename(tmp_path / "away")
+        for is_known in (False, True):
+            if is_known:
+                assert (await scan(client, name))["state"] == "unavailable"
+            told = await client.request("knowledge/explain", {"collection_id": name, "path": "a.md"})
+            assert (told["indexed"], told["state"], told["reason"]) == (True, "unavailable", "root_missing")
+            told = await client.request("knowledge/explain", {"collection_id": name, "path": "none.md"})
+            assert (told["indexed"], told["state"], told["reason"]) == (False, "unavailable", "root_missing")
+            refused = await refusal(client, "knowledge/read", {"address": address})
+            assert (refused.reason, refused.message) == ("unavailable", "The collection is unavailable: root_missing")
+            assert refused.data["details"] == {"reason": "root_missing"}
+        found = await search(client, "walrus")
+        assert found["freshness"]["state"] == "stale"
+        told = await client.request("knowledge/explain", {"query": "walrus"})
+        assert (told["state"], told["reason"]) == ("unavailable", "root_missing")
+        folder.mkdir()
+        refused = await refusal(client, "knowledge/read", {"address": address})
+        assert refused.data["details"] == {"reason": "root_empty"}
+        folder.rmdir()
+        (tmp_path / "away").rename(folder)
+        assert (await scan(client, name))["state"] != "unavailable"
+        assert (await client.request("knowledge/read", {"address": address}))["state"] == "same"
+        told = await client.request("knowledge/explain", {"collection_id": name, "path": "a.md"})
+        assert (told["indexed"], told["state"], told["reason"]) == (True, "indexed", None)
+
+
+@journey
+async def test_an_assistant_is_not_told_that_a_file_is_gone_whose_folder_is_away(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "b.md": "The walrus wakes.\n"})
+    den = McpDen(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+    (folder / "b.md").unlink()
+    async with den.assistant("auto") as assistant:
+        assert (await data_of(assistant, "knowledge_read", address="notes:b.md"))["state"] == "gone"
+        folder.rename(tmp_path / "away")
+        told = await failure_of(assistant, "knowledge_read", address="notes:a.md")
+        assert told.startswith("unavailable: The collection is unavailable: root_missing")
+
+
+@journey
+async def test_a_file_that_waits_after_a_failure_is_tried_again_on_request(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "b.md": "The walrus wakes.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        call = served.pair.call
+        await served.pair.hello("ws_here")
+        await call("knowledge/collections/add", path=str(folder), collection_id="notes")
+        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
+
+        def fail(tx: Tx) -> None:
+            known = find_collection(tx, "notes")
+            file = find_file(tx, known.id, "b.md") if known is not None else None
+            assert file is not None
+            renew_files(tx, [{"id": file.id, "kind": "markdown", "language": None, **SEEN}])
+            fail_file(tx, {"id": file.id, "state": "pending", "reason": None, "error": "permission_denied", **FAILED})
+
+        await app.base.database.write(fail)
+        states = [one["state"] for one in (await call("knowledge/files", collection_id="notes"))["files"]]
+        assert states == ["indexed", "pending"]
+        assert (await call("knowledge/retry", collection_id="notes"))["requeued"] == 1
+        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
+        files = (await call("knowledge/files", collection_id="notes"))["files"]
+        assert [(one["state"], one["attempt_count"], one["last_error"]) for one in files] == [("indexed", 0, None)] * 2
+        assert (await call("knowledge/retry", file_id=files[1]["file_id"]))["requeued"] == 0
+        served.pair.end()
+        await served.task
+
+
+@journey
+async def test_a_notice_comes_when_the_log_has_its_changes(tmp_path: Path) -> None:
+    texts = {f"{name}.md": f"The {name} sleeps.\n" for name in ("walrus", "heron", "pelican", "stoat")}
+    folder, den = write(tmp_path / "notes", texts), Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
+        await client.wait_for("knowledge/changed", lambda told: told["added"] == len(texts))
+        assert next(one["event"] for one in await every(client, "knowledge/changes", "events")) == "baseline"
+    write(folder, {"new.md": "A cormorant.\n", "walrus.md": "The walrus wakes.\n"})
+    (folder / "heron.md").rename(folder / "moved.md")
+    (folder / "pelican.md").unlink()
+    told: Counter[str] = Counter()
+    async with den.client() as client:
+        seen = 0
+        while told.total() < len(KINDS):
+            await client.wait_for("knowledge/changed", since=seen)
+            log = Counter(one["event"] for one in await every(client, "knowledge/changes", "events"))
+            news = client.received[seen:]
+            seen += len(news)
+            for method, params in news:
+                if method == "knowledge/changed":
+                    told.update({kind: params[kind] for kind in KINDS})
+                    assert not any((told - log).values())
+        await drain(client)
+    assert told == Counter(KINDS)
+
+
+@journey
+async def test_every_process_tells_its_clients_what_any_of_them_found(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "sub/b.md": "The walrus wakes.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with await den.spawn() as first, await den.spawn() as second:
+        for client in (first, second):
+            await hello(client)
+        name = await add(first, folder)
+        await second.wait_for("knowledge/changed", lambda told: told["added"] == 2)
+        (folder / "a.md").rename(folder / "c.md")
+        (folder / "sub/b.md").unlink()
+        await scan(first, name)
+        for client in (first, second):
+            await client.wait_for("knowledge/changed", lambda told: told["moved"] == 1)
+            await client.wait_for("knowledge/changed", lambda told: told["removed"] == 1)
+
+
+@journey
+async def test_a_path_has_a_version_of_what_moved_there(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
+
+    async def versions(path: str) -> list[tuple[str, int]]:
+        asked = {"collection_id": "notes", "path": path}
+        return [(one["sha256"], one["bytes"]) for one in await every(client, "knowledge/versions", "versions", **asked)]
+
+    async with Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n").client() as client:
+        name = await add(client, folder)
+        (first,) = await versions("a.md")
+        (folder / "sub").mkdir()
+        (folder / "a.md").rename(folder / "sub/b.md")
+        await scan(client, name)
+        assert await versions("sub/b.md") == [first]
+        assert await versions("a.md") == [first]
+        write(folder, {"sub/b.md": "The walrus wakes, and looks about.\n"})
+        await scan(client, name)
+        second, *rest = await versions("sub/b.md")
+        assert (second[1], rest) == (35, [first])
+        log = await every(client, "knowledge/changes", "events")
+        assert [(one["event"], one["from_path"]) for one in log[:2]] == [("changed", None), ("moved", "a.md")]
+        (folder / "sub/b.md").rename(folder / "a.md")
+        await scan(client, name)
+        (folder / "a.md").rename(folder / "sub/b.md")
+        await scan(client, name)
+        assert await versions("a.md") == [second, first]
+        assert await versions("sub/b.md") == [second, first]
