@@ -2,7 +2,8 @@
 
 Rule 1: there are none unless the message names a file, a page by its link, or notes, documents or code as such: recall
 has searched by the message's words already.
-Rule 2: a name in the message narrows the first searches; the last one is not narrowed, as the name may be none.
+Rule 2: names in the message narrow the first searches; where there is room, the last one is not narrowed, as a name
+may be none.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from promt.patterns import compile_late
 from protocol.hooks import FileQuery, FilesPlan, TurnContext
 
 MAX_QUERY_CHARS = 512
-MAX_NAMES = 2
+MAX_QUERIES = 3
+"""The most searches of a turn, each of which reads its hits from the disk."""
 TOOLS: Sequence[str] = ("knowledge_search", "knowledge_read")
 
 _WIKILINK = compile_late(r"\[\[([^\[\]|#\n]{1,200})(?:[|#][^\[\]\n]{0,200})?\]\]")
@@ -35,6 +37,6 @@ def propose_files(text: str, context: TurnContext) -> tuple[FilesPlan, list[str]
     if not names and not says(text, "files"):
         return FilesPlan(), []
     words = text.strip()[:MAX_QUERY_CHARS]
-    queries = [*(FileQuery(query=words, entity=name) for name in names[:MAX_NAMES]), FileQuery(query=words)]
+    queries = [*(FileQuery(query=words, entity=name) for name in names), FileQuery(query=words)][:MAX_QUERIES]
     tools = list(TOOLS) if context.mode != "chat" else []
     return FilesPlan(status="recall", queries=queries), tools

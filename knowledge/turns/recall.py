@@ -6,15 +6,17 @@ Rule 2: every piece is read from the disk before it is shown. It is shown once, 
 Rule 3: at its deadline a hook returns what it has found, with the reason `deadline`.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 import anyio
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from knowledge.search.demands import SearchDemands
 from knowledge.turns.permission import find_denial_of_recall
+from knowledge.turns.planning import MAX_QUERIES
 from promt.render import shorten
 from promt.time_words import zone_of
 from protocol.conversation.manifests import SourceRef
@@ -34,7 +36,6 @@ TIMEOUT_MS = 400
 MIN_TEXT_CHARS = 5
 """The least length of a message that is searched for: "ok" would only find noise."""
 MAX_QUERY_CHARS = 4096
-MAX_QUERIES = 3
 FRAME_CHARS = 700
 """Characters of a block beside the texts of its pieces: its head, its end, and the line before each piece."""
 LEAST_CHARS = 100
@@ -79,16 +80,23 @@ class _FileRecall:
         self._settings = settings
 
     async def _recall(self, given: HookInput, searches: Sequence[_PlannedSearch]) -> HookOutput:
-        """Return the hits of the searches, made in order; a hit is shown once."""
+        """Return the hits of the searches, made in order; a hit is shown once.
+
+        Searches that a name narrows share the room, so that each of two files that are compared has its pieces.
+        """
         settings = self._settings()
         found: list[KnowledgeHit] = []
         has_any = False
         with anyio.move_on_after((TIMEOUT_MS - HAND_OVER_MS) / 1000) as patience:
-            for planned in searches:
+            for number, planned in enumerate(searches):
                 room = settings.prompt_hits - len(found)
                 if room <= 0:
                     break
-                hits, is_there = await self._search(given, planned, found, room)
+                named = sum(one.query.entity is not None for one in searches[number:])
+                sharing = named if planned.query.entity is not None else 1
+                chars = max(planned.room // sharing, self._most_chars())
+                share = structs.replace(planned, room=min(planned.room, chars))
+                hits, is_there = await self._search(given, share, found, math.ceil(room / sharing))
                 has_any = has_any or is_there
                 found += hits
         if patience.cancelled_caught:

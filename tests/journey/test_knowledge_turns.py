@@ -230,6 +230,28 @@ async def test_knowledge_recall_shows_a_decision_with_its_place_and_the_manifest
 
 
 @journey
+async def test_each_file_that_a_message_names_has_its_pieces(tmp_path: Path) -> None:
+    parts = ("Plan", "Cost", "Risk", "Crew")
+    files = {
+        f"{name}.md": "".join(f"# {part}\n\nThe {part} of {name}: {'walrus ' * 40}.\n\n" for part in parts)
+        for name in ("alpha", "beta", "gamma")
+    }
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, write(tmp_path / "notes", files))
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        for number, (text, names) in enumerate(
+            [
+                ("Compare alpha.md with beta.md, please.", {"alpha.md", "beta.md"}),
+                ("What is the difference between [[alpha]] and [[gamma]]?", {"alpha.md", "gamma.md"}),
+                ("Compare alpha.md, beta.md and gamma.md.", {"alpha.md", "beta.md", "gamma.md"}),
+            ]
+        ):
+            recall = (await recalled(client, text, f"trn_{number}"))["prompt_manifest"]["recall"]
+            found = {address.partition("#")[0].partition(":")[2] for address in recall["knowledge_ids"]}
+            assert found >= names, recall
+
+
+@journey
 async def test_knowledge_recall_shows_what_the_disk_says_now(tmp_path: Path) -> None:
     folder, den = write(tmp_path / "notes", NOTES), Den(tmp_path / "den")
     async with den.client() as client:
