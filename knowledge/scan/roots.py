@@ -1,10 +1,7 @@
 """The check of a folder that is to be a collection, and the reason why one is out of reach; pure."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import PurePath
-
-from protocol.seams.safe_files import UnsafeFileError
 
 FORBIDDEN = ("/etc", "/proc", "/sys", "/dev", "/boot") if sys.platform != "win32" else ("C:\\Windows",)
 """Folders of the system, which hold no documents."""
@@ -33,11 +30,6 @@ def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
     return None
 
 
-def overlapping(path: str, others: Sequence[str]) -> bool:
-    """Return whether a folder is one of the others, or lies inside or above one."""
-    return any(is_within(path, other) or is_within(other, path) for other in others)
-
-
-def reason_of_loss(error: UnsafeFileError) -> str:
-    """Return the reason of a collection that is `unavailable` because its folder cannot be opened."""
-    return "permission_denied" if error.reason == "permission_denied" else "root_missing"
+def is_overlapping(path: str, other: str) -> bool:
+    """Return whether a folder is another one, or lies inside or above it."""
+    return is_within(path, other) or is_within(other, path)

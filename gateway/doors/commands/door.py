@@ -11,6 +11,7 @@ one.
 import argparse
 import asyncio
 import sys
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cached_property
@@ -65,6 +66,8 @@ MADE_AT_ONCE = 5000
 """The most vectors that a search makes before it searches; with the static model that takes seconds."""
 COMPARE_SECONDS = 5.0
 """The longest time for which a command compares folders with the index before it answers."""
+STEP_SECONDS = 0.5
+"""The time between two looks at how far that is."""
 BYTES_LEFT = "some bytes are left in the database file while others use it; the next gateway finishes the work"
 CATCH_UP_SECONDS = 10.0
 """The longest time for which messages are indexed before an answer; it is enough for some thousand."""
@@ -127,10 +130,13 @@ class HomeMethods:
             await self.app.runner.drain(CATCH_UP_SECONDS)
             tasks.cancel_scope.cancel()
 
-    async def compare_files(self) -> bool:
-        """Compare collections with their folders for at most `COMPARE_SECONDS`; return whether work is left.
+    async def compare_files(
+        self, seconds: float = COMPARE_SECONDS, tell: Callable[[], Awaitable[None]] | None = None
+    ) -> bool:
+        """Compare collections with their folders for at most so many seconds; return whether work is left.
 
-        With a loaded model, pieces of files get their vectors, too, unless there are more than `MADE_AT_ONCE`.
+        `tell` is called after each `STEP_SECONDS`, to show how far it is. With a loaded model, pieces of files get
+        their vectors, too, unless there are more than `MADE_AT_ONCE`.
         """
         from knowledge.rows.vectors import count_waiting  # noqa: PLC0415
 
@@ -140,10 +146,13 @@ class HomeMethods:
         makes = self.embedding.get_searched_space() is not None
         makes = makes and await self._core.base.database.read(count_waiting) <= MADE_AT_ONCE
         self.app.runner.keep_to(("scan", "read", "embed") if makes else ("scan", "read"))
-        is_idle = False
+        is_idle, ends = False, time.monotonic() + seconds
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)
-            is_idle = (await self.app.runner.drain(COMPARE_SECONDS)).idle
+            while not is_idle and (left := ends - time.monotonic()) > 0:
+                is_idle = (await self.app.runner.drain(min(left, STEP_SECONDS))).idle
+                if tell is not None:
+                    await tell()
             tasks.cancel_scope.cancel()
         return not is_idle
 
@@ -209,7 +218,8 @@ def describe_no_home(given: argparse.Namespace) -> str:
     home = plain(str(home_of(given)))
     if is_foreign(home_of(given)):
         return f"{home} holds other things and is no home: name an empty or a new folder by --home or PIONEER_HOME"
-    return f"there is no home yet in {home}: `pioneer remember` or `pioneer import` makes one, --home names another"
+    makers = "`pioneer remember`, `pioneer import` or `pioneer knowledge add`"
+    return f"there is no home yet in {home}: {makers} makes one, --home names another"
 
 
 @contextmanager

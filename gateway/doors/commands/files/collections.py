@@ -1,6 +1,7 @@
 """The verbs of `pioneer knowledge` for collections: add, list, status, scan, retry, update, remove.
 
-Rule 1: a verb that changes a collection compares its folder before it answers, for at most `COMPARE_SECONDS`.
+Rule 1: a verb that changes a collection reads its folder before it answers, and shows how far it is: where no gateway
+runs, nobody else would.
 """
 
 import argparse
@@ -12,11 +13,13 @@ from gateway.doors.commands.door import HomeMethods, through_door, trying_home
 from gateway.doors.commands.options import present
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import check_folder
-from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
+from gateway.doors.terminal.screen import hint, plain, progress, say, show_json, show_table, when, words
 from protocol import methods as m
-from protocol.files.collections import Collection, CollectionAddResult, Preview
+from protocol.files.collections import Collection, CollectionAddResult, CollectionResult, Preview
 
 PATTERN_LISTS = ("include", "exclude")
+READ_SECONDS = 3600.0
+"""The longest time for which a command reads files; 100,000 take some minutes."""
 SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
 
 
@@ -30,6 +33,7 @@ def add_choices(to: argparse.ArgumentParser) -> None:
     to.add_argument("--name", metavar="NAME", help="what it is called")
     for name in PATTERN_LISTS:
         to.add_argument(f"--{name}", action="append", metavar="PATTERN", help="as in a .gitignore; repeatable")
+        to.add_argument(f"--no-{name}", dest=name, action="store_const", const=[], help=f"no --{name} from now on")
     for name in SWITCHES:
         to.add_argument(to_option_name(name), action=argparse.BooleanOptionalAction, default=None)
     to.add_argument("--meaning", choices=("documents", "all", "off"), help="kept for search by meaning")
@@ -65,9 +69,7 @@ def add_collection(given: argparse.Namespace) -> int:
             await door.ensure_workspace(given.workspace)
         result = await door.call(m.COLLECTIONS_ADD, params)
         if not given.dry_run:
-            await door.compare_files()
-            fresh = await door.call(m.COLLECTIONS_GET, {"collection_id": result.collection.collection_id})
-            return CollectionAddResult(collection=fresh.collection)
+            return CollectionAddResult(collection=await _read_files(door, result.collection.collection_id))
         return result
 
     with trying_home(given):
@@ -81,12 +83,10 @@ def _show_added(result: CollectionAddResult) -> None:
         return
     files = result.collection.files
     state = f"{_format_files(files.indexed + files.partial)} indexed"
-    if files.pending or result.collection.scanned_at is None:
-        state = (
-            f"indexing {_format_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
-        )
-    say(f"{result.collection.collection_id}\t{state}", "green")
     named = result.collection.collection_id
+    if files.pending or result.collection.scanned_at is None:
+        state = f"{state}, {files.pending:,} wait: a gateway that runs reads them, or `pioneer knowledge scan {named}`"
+    say(f"{named}\t{state}", "green")
     if files.skipped:
         hint(f"skipped: {_format_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
     if named != result.collection.name:
@@ -130,7 +130,7 @@ def _show_collections(found: list[Collection]) -> None:
     rows = [
         [
             one.collection_id,
-            words(one.state),
+            words(one.state) + (f" ({words(one.reason)})" if one.reason is not None else ""),
             str(one.files.indexed + one.files.partial),
             str(one.files.pending),
             str(one.files.failed),
@@ -170,13 +170,29 @@ def update_collection(given: argparse.Namespace) -> int:
     return _compare(given, m.COLLECTIONS_UPDATE, {**present(path=path), **_choices_of(given)})
 
 
+async def _read_files(door: HomeMethods, collection_id: str) -> Collection:
+    """Read the files of a collection, with a bar, for at most `READ_SECONDS`; return the collection after it."""
+
+    async def find() -> Collection:
+        return (await door.call(m.COLLECTIONS_GET, {"collection_id": collection_id})).collection
+
+    with progress("reading files") as report:
+
+        async def tell() -> None:
+            files = (await find()).files
+            done = files.indexed + files.partial + files.failed
+            report(done, done + files.pending)
+
+        await door.compare_files(READ_SECONDS, tell)
+    return await find()
+
+
 def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Mapping[str, Any]) -> int:
     """Call a method of a collection, compare its folder at once, and show the collection."""
 
     async def work(door: HomeMethods) -> Any:
         await door.call(method, {"collection_id": given.collection, **choices})
-        await door.compare_files()
-        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
+        return CollectionResult(collection=await _read_files(door, given.collection))
 
     result = through_door(given, work)
     show(given, result, lambda _: _show_collections([result.collection]))

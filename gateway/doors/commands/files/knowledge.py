@@ -127,6 +127,9 @@ def _show_hits(result: KnowledgeSearchResult) -> None:
     notices += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
     if not result.hits:
         hint("; ".join(["nothing found", *notices]))
+        for one in result.diagnostics:
+            if one.code == "no_match" and one.message is not None:
+                hint(one.message)
     elif notices:
         hint("; ".join(notices))
 
