@@ -3,6 +3,8 @@
 import sys
 from pathlib import PurePath
 
+from protocol.seams.safe_files import UnsafeFileError
+
 FORBIDDEN = ("/etc", "/proc", "/sys", "/dev", "/boot") if sys.platform != "win32" else ("C:\\Windows",)
 """Folders of the system, which hold no documents."""
 ORDINARY = ("/dev/shm",)  # noqa: S108
@@ -33,3 +35,8 @@ def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
 def is_overlapping(path: str, other: str) -> bool:
     """Return whether a folder is another one, or lies inside or above it."""
     return is_within(path, other) or is_within(other, path)
+
+
+def reason_of_loss(error: UnsafeFileError) -> str:
+    """Return the reason of a collection that is `unavailable` because its folder cannot be opened."""
+    return "permission_denied" if error.reason == "permission_denied" else "root_missing"
