@@ -1,7 +1,8 @@
 """Cuts texts that steer a turn to a budget, from the end of the outermost; a notice in the prompt names each cut.
 
 Rule 1: pure. The notices count to the budget as well.
-Rule 2: a text ends at a heading or paragraph, else at a line; never within one.
+Rule 2: a text ends at a heading or paragraph, else at a line. It ends within one, at a word and with `…`, only where
+less than half of its room would be used: a rule of one long line is better told in part than not at all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from promt.patterns import compile_late
 _BLANK = compile_late(r"\n[ \t\r]*\n")
 _HEADING = compile_late(r"\n(?=#{1,6} )")
 _LINE = compile_late(r"\n")
+_GOES_ON = "…\n"
 
 
 class SteeringText(Struct, frozen=True):
@@ -85,18 +87,34 @@ def _build_line_cut(piece: SteeringText, kept: int) -> LineCut:
 
 def _cut(piece: SteeringText, room: int) -> tuple[str, LineCut]:
     """Return as much of a piece as fits into its room with the notice, and the cut; at the least the notice alone."""
+    best: tuple[str, LineCut] | None = None
     for ends in (_ends_of_paragraphs(piece.text), (found.end() for found in _LINE.finditer(piece.text))):
-        best: tuple[str, LineCut] | None = None
         for kept in ends:
             cut = _build_line_cut(piece, kept)
             if len(piece.heading) + kept + len(cut.notice) > room:
                 break
             if kept < len(piece.text):
                 best = f"{piece.heading}{piece.text[:kept]}{cut.notice}", cut
-        if best is not None:
+        if best is not None and 2 * len(best[0]) >= room:
             return best
+    within = _cut_within_line(piece, room)
     cut = _build_line_cut(piece, 0)
-    return cut.notice, cut
+    return within or best or (cut.notice, cut)
+
+
+def _cut_within_line(piece: SteeringText, room: int) -> tuple[str, LineCut] | None:
+    """Return as much of a piece as fits, to the end of a word; None where its room takes no word of it."""
+    longest_notice = len(_build_line_cut(piece, 0).notice) + len(str(piece.text.count("\n")))
+    most = room - len(piece.heading) - longest_notice - len(_GOES_ON)
+    if most <= 0:
+        return None
+    blank = max(piece.text.rfind(sign, 0, most) for sign in " \n")
+    end = blank if 2 * blank >= most else most  # a text without blanks, as Chinese, ends anywhere
+    kept = len(piece.text[:end].rstrip())
+    if not kept:
+        return None
+    cut = _build_line_cut(piece, kept)
+    return f"{piece.heading}{piece.text[:kept]}{_GOES_ON}{cut.notice}", cut
 
 
 def _ends_of_paragraphs(text: str) -> Iterator[int]:

@@ -81,6 +81,19 @@ def test_the_innermost_is_kept_first_and_a_cut_stands_at_a_heading() -> None:
     assert [one.chars for one in fit(pieces, 10).cuts] == [len(outer), 9, 6]
 
 
+def test_a_rule_of_one_long_line_is_told_in_part() -> None:
+    rule = "Answer in one line. " * 650
+    outer = SteeringText("AGENTS.md", "### AGENTS.md\n\n", "Be kind.\n\n" * 5000)
+    inner = SteeringText("sub/AGENTS.md", "### sub/AGENTS.md\n\n", f"# Rules\n\n{rule}\n", 1)
+    fitted = fit([outer, inner], 12_000)
+    assert 11_000 < len(fitted.text) <= 12_000
+    assert "Answer in one line. Answer" in fitted.texts[1]
+    assert "line.…\n[sub/AGENTS.md: lines 3-3 left out" in fitted.texts[1]
+    assert [cut.path for cut in fitted.cuts] == ["AGENTS.md", "sub/AGENTS.md"]
+    chinese = SteeringText("AGENTS.md", "", "规则" * 9000)
+    assert 900 < len(fit([chinese], 1000).text) <= 1000
+
+
 def test_a_chain_ends_at_its_32nd_include(tmp_path: Path) -> None:
     names = [f"n{number:02}.md" for number in range(40)]
     put(tmp_path, {".git/": "", "AGENTS.md": " ".join(f"@{name}" for name in names), **{name: name for name in names}})
