@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, field
 
-from pioneer_client.protocol.base import At, Cursor, Id, Limit, Params, Wire
+from pioneer_client.protocol.base import At, Cursor, Id, Limit, Params, Wire, matching
 
 CollectionScope: TypeAlias = Literal["workspace", "user"]
 CollectionState: TypeAlias = Literal["new", "scanning", "live", "polling", "unavailable", "over_limit"]
@@ -13,9 +13,9 @@ AbsolutePath: TypeAlias = Annotated[str, Meta(min_length=1, max_length=4096, des
 Pattern: TypeAlias = Annotated[str, Meta(min_length=1, max_length=256, description="One line as of a .gitignore.")]
 Patterns: TypeAlias = Annotated[list[Pattern], Meta(max_length=200)]
 CollectionName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=80)]
+COLLECTION_TEXT = "[A-Za-z0-9_.-]{1,64}"
 CollectionId: TypeAlias = Annotated[
-    str,
-    Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}\Z", description="A collection: 1 to 64 of A-Z, a-z, 0-9, `_`, `.`, `-`."),
+    str, matching(COLLECTION_TEXT, "A collection: 1 to 64 of A-Z, a-z, 0-9, `_`, `.`, `-`.")
 ]
 
 

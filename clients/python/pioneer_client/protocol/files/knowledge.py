@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, field
 
-from pioneer_client.protocol.base import At, Cursor, Diagnostic, Id, Limit, Millis, Params, Unit, Wire
+from pioneer_client.protocol.base import ID_TEXT, At, Cursor, Diagnostic, Id, Limit, Millis, Params, Unit, Wire, matching
 from pioneer_client.protocol.files.collections import Collection, CollectionId, PatternProblem
 from pioneer_client.protocol.memory.values import Context, SemanticState
 
@@ -14,12 +14,10 @@ ReadState: TypeAlias = Literal["same", "moved", "changed", "gone"]
 FileEvent: TypeAlias = Literal[
     "collection_added", "baseline", "added", "changed", "moved", "removed", "ignored", "collection_removed"
 ]
+SOURCE_TEXT = f"(file|conversation|memory|heartbeat|consolidation|collection:{ID_TEXT})"
 SourceName: TypeAlias = Annotated[
     str,
-    Meta(
-        pattern=r"^(file|conversation|memory|heartbeat|consolidation|collection:[A-Za-z0-9_.:-]{1,128})\Z",
-        description="file, conversation, memory, heartbeat, consolidation, or collection:ID; absent: all.",
-    ),
+    matching(SOURCE_TEXT, "file, conversation, memory, heartbeat, consolidation, or collection:ID; absent: all."),
 ]
 SkipReason: TypeAlias = Literal[
     "ignored",
