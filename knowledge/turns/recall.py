@@ -9,7 +9,7 @@ Rule 3: at its deadline a hook returns what it has found, with the reason `deadl
 import math
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 from msgspec import Struct, structs
@@ -23,7 +23,15 @@ from protocol.conversation.manifests import SourceRef
 from protocol.conversation.values import RecallStatus
 from protocol.errors import GatewayError
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchParams
-from protocol.hooks import HAND_OVER_MS, FileQuery, HookInput, HookOutput, PromptContext, Subscription
+from protocol.hooks import (
+    HAND_OVER_MS,
+    DiagnosticContribution,
+    FileQuery,
+    HookInput,
+    HookOutput,
+    PromptContext,
+    Subscription,
+)
 from protocol.memory.values import Context
 from protocol.settings import KnowledgeSettings
 from protocol.shown import ContextItem
@@ -56,6 +64,27 @@ class _PlannedSearch(Struct, frozen=True):
     room: int
 
 
+class _Answer(NamedTuple):
+    """The hits of a search of a turn, and what is withheld of what it found."""
+
+    hits: list[KnowledgeHit]
+    has_collections: bool = False
+    dropped: int = 0
+    """Pieces that their files do not say any more."""
+    away: frozenset[str] = frozenset()
+    """Collections whose folder is away."""
+
+
+def _note_withheld(answers: Sequence[_Answer]) -> list[DiagnosticContribution]:
+    """Return for the hook's run what a search says in its diagnostics; several searches meet the same pieces."""
+    notes: list[DiagnosticContribution] = []
+    if dropped := max((answer.dropped for answer in answers), default=0):
+        notes.append(DiagnosticContribution(code="stale_dropped", data={"count": dropped}))
+    if away := sorted({name for answer in answers for name in answer.away}):
+        notes.append(DiagnosticContribution(code="collection_unavailable", data={"collection_ids": away}))
+    return notes
+
+
 def to_context_item(hit: KnowledgeHit, most: int, zone: tzinfo) -> ContextItem:
     """Return a piece of a file for the prompt; one longer than `most` characters begins with its best line."""
     at = hit.locations[0]
@@ -86,7 +115,7 @@ class _FileRecall:
         """
         settings = self._settings()
         found: list[KnowledgeHit] = []
-        has_any = False
+        answers: list[_Answer] = []
         with anyio.move_on_after((TIMEOUT_MS - HAND_OVER_MS) / 1000) as patience:
             for number, planned in enumerate(searches):
                 room = settings.prompt_hits - len(found)
@@ -96,19 +125,20 @@ class _FileRecall:
                 sharing = named if planned.query.entity is not None else 1
                 chars = max(planned.room // sharing, self._most_chars())
                 share = structs.replace(planned, room=min(planned.room, chars))
-                hits, is_there = await self._search(given, share, found, math.ceil(room / sharing))
-                has_any = has_any or is_there
-                found += hits
+                answers.append(await self._search(given, share, found, math.ceil(room / sharing)))
+                found += answers[-1].hits
         if patience.cancelled_caught:
-            return self._output(given, found, "partial" if found else "failed", "deadline")
-        if not has_any:
+            output = self._output(given, found, "partial" if found else "failed", "deadline")
+        elif not any(answer.has_collections for answer in answers):
             return HookOutput()  # no folder of this workspace is recalled
-        return self._output(given, found, "recalled" if found else "empty", "matched" if found else "no_match")
+        else:
+            output = self._output(given, found, "recalled" if found else "empty", "matched" if found else "no_match")
+        return HookOutput(contributions=[*output.contributions, *_note_withheld(answers)])
 
     async def _search(
         self, given: HookInput, planned: _PlannedSearch, before: Sequence[KnowledgeHit], room: int
-    ) -> tuple[list[KnowledgeHit], bool]:
-        """Return the hits, and whether there was any collection to be searched."""
+    ) -> _Answer:
+        """Return the hits of one search, and what is withheld."""
         source = planned.query.source or ""
         params = KnowledgeSearchParams(
             query=planned.query.query[:MAX_QUERY_CHARS],
@@ -122,7 +152,7 @@ class _FileRecall:
         try:
             snapshot, found = await self._searcher().find_files(params, demands)
         except GatewayError:  # the name is that of several pages
-            return [], False
+            return _Answer([])
         kept: list[KnowledgeHit] = []
         left = planned.room
         for hit in found.hits:
@@ -131,7 +161,8 @@ class _FileRecall:
                 continue
             left -= size
             kept.append(hit)
-        return kept, bool(snapshot.collections)
+        away = frozenset(known.collection_id for known in snapshot.collections if known.state == "unavailable")
+        return _Answer(kept, bool(snapshot.collections), found.dropped, away)
 
     def _most_chars(self) -> int:
         """Return the most characters of a piece in the prompt."""

@@ -252,6 +252,30 @@ async def test_each_file_that_a_message_names_has_its_pieces(tmp_path: Path) -> 
 
 
 @journey
+async def test_a_turn_says_what_was_withheld_of_its_files(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"boffel.md": "# Boffel\n\nThe turbine Boffel turns at noon.\n"})
+    question = "What do my notes say about the turbine Boffel?"
+
+    async def notes_of(turn_id: str) -> set[str]:
+        await recalled(client, question, turn_id)
+        runs = (await client.request("hooks/runs", {"turn_id": turn_id}))["runs"]
+        found = [note for run in runs if run["hook_id"].startswith("knowledge.") for note in run["diagnostics"]]
+        return {note["code"] for note in found}
+
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        await client.request("thread/start", {"thread_id": "thr_1"})
+        assert await notes_of("trn_0") == set()
+        (folder / "boffel.md").write_text("# Boffel\n\nIt was sold.\n", encoding="utf-8")
+        assert await notes_of("trn_1") == {"stale_dropped"}
+        await drain(client)
+        folder.rename(tmp_path / "away")
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        assert "collection_unavailable" in await notes_of("trn_2")
+
+
+@journey
 async def test_knowledge_recall_shows_what_the_disk_says_now(tmp_path: Path) -> None:
     folder, den = write(tmp_path / "notes", NOTES), Den(tmp_path / "den")
     async with den.client() as client:
