@@ -9,7 +9,7 @@ Rule 3: at its deadline a hook returns what it has found, with the reason `deadl
 import math
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio
 from msgspec import Struct, structs
@@ -64,7 +64,7 @@ class _PlannedSearch(Struct, frozen=True):
     room: int
 
 
-class _Answer(NamedTuple):
+class _Answer(Struct, frozen=True):
     """The hits of a search of a turn, and what is withheld of what it found."""
 
     hits: list[KnowledgeHit]
