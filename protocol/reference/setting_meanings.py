@@ -84,7 +84,7 @@ MEANINGS: Mapping[str, str] = {
     "knowledge.max_chunks_per_file": "How many pieces of one file are indexed; the rest is told as left out.",
     "knowledge.cache_days": "How long vectors of texts that left the index are kept for their return.",
     "knowledge.prompt_chars": "How much of a prompt each recall of files may fill; 0: none.",
-    "knowledge.prompt_hits": "How many pieces of files a turn is given at most; 0: none.",
+    "knowledge.prompt_hits": "How many pieces each recall of files may give a turn; 0: none.",
     "knowledge.max_hit_chars": "How long one piece of a file may be in a prompt.",
     "knowledge.min_relevancy": "The score below which a piece of a file is not recalled.",
     "embedding.enabled": "Whether meaning takes part in search where a model is there.",
