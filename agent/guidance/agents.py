@@ -65,7 +65,12 @@ class _Part(Struct, frozen=True):
 
 def to_refusal(found: InvalidAgent) -> Refused:
     """Return the refusal of a definition that is not valid."""
-    return Refused("agent_invalid", details={"slug": found.slug, "problems": msgspec.to_builtins(found.problems)})
+    problems = ", ".join(" ".join([one.code.replace("_", " "), one.key or ""]).rstrip() for one in found.problems)
+    return Refused(
+        "agent_invalid",
+        f"The agent's definition is not valid: {problems}.",
+        details={"slug": found.slug, "problems": msgspec.to_builtins(found.problems)},
+    )
 
 
 MOST_LISTED = 256
