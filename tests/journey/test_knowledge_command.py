@@ -2,14 +2,12 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
-import pytest
 from spawned import WITHOUT_MODEL
 
 from gateway.base.exit_codes import DATA, NEGATIVE, NO_INPUT
-from gateway.cli import main
-from gateway.doors.commands import door
 from gateway.wire.client import console_script
 
 
@@ -62,21 +60,28 @@ def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
     assert (folder / "release.md").exists()
 
 
-def test_a_folder_is_read_to_its_end_where_no_gateway_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+HURRIED = (
+    "import sys; from gateway.cli import main; from gateway.doors.commands import door;"
+    " door.COMPARE_SECONDS = door.STEP_SECONDS = 0.01; sys.exit(main())"
+)
+"""The command line with no time for what need not be waited for."""
+
+
+def test_a_folder_is_read_to_its_end_where_no_gateway_runs(tmp_path: Path) -> None:
     folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
     folder.mkdir()
-    for number in range(700):  # more than are read in one step
+    for number in range(300):
         (folder / f"n{number}.md").write_text(f"# Note {number}\n\nA walrus.\n", encoding="utf-8")
     config.write_text(WITHOUT_MODEL, encoding="utf-8")
-    place = ["--home", str(home), "--config", str(config), "--workspace", "ws_here"]
-    monkeypatch.setattr(door, "STEP_SECONDS", 0.01)
-    assert main(["knowledge", "add", str(folder), *place]) == 0
-    files = json.loads(
-        subprocess.run(
-            [*console_script(), "knowledge", "list", "--json", *place], capture_output=True, text=True, check=True
-        ).stdout
-    )["collections"][0]["files"]
-    assert (files["indexed"], files["pending"]) == (700, 0)
+
+    def run(*words: str) -> str:
+        place = ["--home", str(home), "--config", str(config), "--workspace", "ws_here"]
+        command = [sys.executable, "-c", HURRIED, "knowledge", *words, *place]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    run("add", str(folder))
+    files = json.loads(run("list", "--json"))["collections"][0]["files"]
+    assert (files["indexed"], files["pending"]) == (300, 0)
 
 
 def test_a_stranger_is_told_in_words(tmp_path: Path) -> None:
