@@ -186,13 +186,13 @@ class FileInquiries:
 
         misses = [NearMiss(address=address, score=one.score, gate=gate_of(one)) for one, address in stopped]
         counts = Counter(one.gate for one in misses)
-        lost = [known for known in snapshot.collections if known.state == "unavailable"]
-        counts["collection"] = len(lost)
+        away = snapshot.away
+        counts["collection"] = len(away)
         counts["file_state"], counts["verified"] = snapshot.pending, found.dropped
         gates = [GateCount(name=name, stopped=counts[name]) for name in GATES]
         return KnowledgeExplainResult(
-            state="unavailable" if lost else None,
-            reason=lost[0].reason if lost else None,
+            state="unavailable" if away else None,
+            reason=away[0].reason if away else None,
             gates=gates,
             near_misses=misses[:MOST_MISSES],
         )

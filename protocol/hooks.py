@@ -218,6 +218,7 @@ ALLOWED: Mapping[Phase, tuple[type[Any], ...]] = {
 DIAGNOSTIC_CODES: frozenset[str] = frozenset(
     {
         "agent_cut",
+        "collection_unavailable",
         "cwd_missing",
         "extraction_stats",
         "hidden_characters",
@@ -228,6 +229,7 @@ DIAGNOSTIC_CODES: frozenset[str] = frozenset(
         "malformed_fact",
         "model_role_unset",
         "secret_in_instructions",
+        "stale_dropped",
         "standing_cut",
         "too_many_facts",
     }

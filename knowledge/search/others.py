@@ -84,8 +84,7 @@ def to_conversation_hit(found: ThreadHit, args: KnowledgeSearchArgs) -> Knowledg
 def order_hits(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
     """Return hits best first, equal ones newest first; a derived record never stands before a claim of the same key.
 
-    What was said in the same words is one hit, and what only asks follows all that tells something: who has asked the
-    same before looks for the answer.
+    What only asks follows all that tells something: who has asked the same before looks for the answer.
     """
     claims = {hit.title: hit.score for hit in hits if hit.trust == "claim"}
 
@@ -94,13 +93,12 @@ def order_hits(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
         score = min(hit.score, claims.get(hit.title, 1.0)) if is_derived else hit.score
         return hit.source == "conversation" and only_asks(hit.text), -score, is_derived, -hit.at, hit.address
 
-    said: set[str] = set()
-    ordered: list[KnowledgeHit] = []
-    for hit in sorted(hits, key=place):
-        if hit.source == "conversation":
-            words = " ".join(hit.text.casefold().split())
-            if words in said:
-                continue
-            said.add(words)
-        ordered.append(hit)
-    return ordered
+    return sorted(hits, key=place)
+
+
+def drop_repeated(hits: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
+    """Return hits without those of conversations that say again what one before them says."""
+    kept: dict[str | int, KnowledgeHit] = {}
+    for number, hit in enumerate(hits):
+        kept.setdefault(" ".join(hit.text.casefold().split()) if hit.source == "conversation" else number, hit)
+    return list(kept.values())

@@ -24,7 +24,7 @@ from knowledge.search.current_rules import CurrentRules
 from knowledge.search.demands import NO_DEMANDS, SearchDemands
 from knowledge.search.entities import find_part
 from knowledge.search.finding import FileQuestion, RankedPiece, find_pieces
-from knowledge.search.others import SNIPPET_CHARS, order_hits, to_conversation_hit, to_memory_hit
+from knowledge.search.others import SNIPPET_CHARS, drop_repeated, order_hits, to_conversation_hit, to_memory_hit
 from knowledge.search.related import (
     Related,
     RelatedPieces,
@@ -91,6 +91,11 @@ class _Snapshot(Struct, frozen=True):
     unknown: str | None = None
     """The sentence that says which name is unknown here, or that there is no collection; None otherwise."""
 
+    @property
+    def away(self) -> list[KnownCollection]:
+        """Return the collections whose folder is away: nothing of them is shown."""
+        return [known for known in self.collections if known.state == "unavailable"]
+
 
 class KnowledgeSearcher:
     """Answers `knowledge/search`."""
@@ -108,7 +113,7 @@ class KnowledgeSearcher:
             *await self._search_memory(params, turn),
             *await self._search_conversation(params, snapshot.workspace_id),
         ]
-        ordered = await self._with_entities(order_hits(hits)[: params.max_results])
+        ordered = await self._with_entities(drop_repeated(order_hits(hits))[: params.max_results])
         return KnowledgeSearchResult(
             hits=ordered,
             freshness=_describe_freshness(snapshot),
@@ -325,8 +330,8 @@ def _describe_freshness(snapshot: _Snapshot) -> Freshness:
     It is `stale` also while a folder is out of reach, or files that are gone from it are withheld.
     """
     scanned = [known.scanned_at for known in snapshot.collections]
-    is_behind = any(known.state == "unavailable" or known.withheld_at is not None for known in snapshot.collections)
-    is_stale = snapshot.pending > 0 or is_behind or any(at is None for at in scanned)
+    is_withholding = bool(snapshot.away) or any(known.withheld_at is not None for known in snapshot.collections)
+    is_stale = snapshot.pending > 0 or is_withholding or any(at is None for at in scanned)
     is_live = bool(scanned) and all(known.state == "live" for known in snapshot.collections)
     known_at = [at for at in scanned if at is not None]
     return Freshness(
@@ -355,9 +360,9 @@ def _list_diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[Kno
     diagnostics: list[Diagnostic] = []
     if found.dropped:
         diagnostics.append(Diagnostic(code="stale_dropped", data={"count": found.dropped}))
-    gone = [known.collection_id for known in snapshot.collections if known.state == "unavailable"]
-    if gone:
-        diagnostics.append(Diagnostic(code="collection_unavailable", data={"collection_ids": gone}))
+    away = [known.collection_id for known in snapshot.away]
+    if away:
+        diagnostics.append(Diagnostic(code="collection_unavailable", data={"collection_ids": away}))
     if snapshot.pending or any(known.scanned_at is None for known in snapshot.collections):
         diagnostics.append(Diagnostic(code="index_pending", data={"count": snapshot.pending}))
     if snapshot.collections and snapshot.semantic == "off":

@@ -76,13 +76,15 @@ class _Answer(Struct, frozen=True):
 
 
 def _note_withheld(answers: Sequence[_Answer]) -> list[DiagnosticContribution]:
-    """Return for the hook's run what a search says in its diagnostics; several searches meet the same pieces."""
-    notes: list[DiagnosticContribution] = []
-    if dropped := max((answer.dropped for answer in answers), default=0):
-        notes.append(DiagnosticContribution(code="stale_dropped", data={"count": dropped}))
-    if away := sorted({name for answer in answers for name in answer.away}):
-        notes.append(DiagnosticContribution(code="collection_unavailable", data={"collection_ids": away}))
-    return notes
+    """Return for the hook's run what a search says in its diagnostics, as counts.
+
+    Several searches meet the same pieces: the most of any is told.
+    """
+    counts = {
+        "stale_dropped": max((answer.dropped for answer in answers), default=0),
+        "collection_unavailable": len({name for answer in answers for name in answer.away}),
+    }
+    return [DiagnosticContribution(code=code, data={"count": count}) for code, count in counts.items() if count]
 
 
 def to_context_item(hit: KnowledgeHit, most: int, zone: tzinfo) -> ContextItem:
@@ -161,7 +163,7 @@ class _FileRecall:
                 continue
             left -= size
             kept.append(hit)
-        away = frozenset(known.collection_id for known in snapshot.collections if known.state == "unavailable")
+        away = frozenset(known.collection_id for known in snapshot.away)
         return _Answer(kept, bool(snapshot.collections), found.dropped, away)
 
     def _most_chars(self) -> int:

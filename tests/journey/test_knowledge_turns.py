@@ -256,23 +256,24 @@ async def test_a_turn_says_what_was_withheld_of_its_files(tmp_path: Path) -> Non
     folder = write(tmp_path / "notes", {"boffel.md": "# Boffel\n\nThe turbine Boffel turns at noon.\n"})
     question = "What do my notes say about the turbine Boffel?"
 
-    async def notes_of(turn_id: str) -> set[str]:
+    async def notes_of(turn_id: str) -> dict[str, Any]:
         await recalled(client, question, turn_id)
         runs = (await client.request("hooks/runs", {"turn_id": turn_id}))["runs"]
         found = [note for run in runs if run["hook_id"].startswith("knowledge.") for note in run["diagnostics"]]
-        return {note["code"] for note in found}
+        return {note["code"]: note["data"] for note in found}
 
-    async with Den(tmp_path / "den").client() as client:
+    strict = "[gateway.memory]\nstrict_diagnostics_enabled = true\n"
+    async with Den(tmp_path / "den", config=strict).client() as client:
         name = await add(client, folder)
         await client.request("thread/start", {"thread_id": "thr_1"})
-        assert await notes_of("trn_0") == set()
+        assert await notes_of("trn_0") == {}
         (folder / "boffel.md").write_text("# Boffel\n\nIt was sold.\n", encoding="utf-8")
-        assert await notes_of("trn_1") == {"stale_dropped"}
+        assert await notes_of("trn_1") == {"stale_dropped": {"count": 1}}
         await drain(client)
         folder.rename(tmp_path / "away")
         await client.request("knowledge/collections/scan", {"collection_id": name})
         await drain(client)
-        assert "collection_unavailable" in await notes_of("trn_2")
+        assert (await notes_of("trn_2"))["collection_unavailable"] == {"count": 1}
 
 
 @journey
