@@ -93,10 +93,8 @@ class Metronome:
 
     def _beat(self) -> None:
         self._wait()
-        for waiting in self._waiting[:]:
-            has_reason, woken = waiting
-            if has_reason():
-                self._waiting.remove(waiting)
+        for has_reason, woken in self._waiting:
+            if not woken.is_set() and has_reason():
                 woken.set()
 
     async def until(self, has_reason: Callable[[], bool]) -> None:
@@ -109,8 +107,7 @@ class Metronome:
         try:
             await waiting[1].wait()
         finally:
-            if waiting in self._waiting:
-                self._waiting.remove(waiting)
+            self._waiting.remove(waiting)
 
 
 class Pulse:

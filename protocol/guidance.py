@@ -159,6 +159,11 @@ class AgentProblem(Wire):
     code: AgentProblemCode
     key: str | None = None
 
+    @property
+    def in_words(self) -> str:
+        """Return the code with blanks, and what it is about."""
+        return " ".join([*self.code.split("_"), *([self.key] if self.key else [])])
+
 
 class Agent(Wire):
     """An agent as everybody may know it. An agent with problems that is listed here acts all the same."""

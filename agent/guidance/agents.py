@@ -65,7 +65,7 @@ class _Part(Struct, frozen=True):
 
 def to_refusal(found: InvalidAgent) -> Refused:
     """Return the refusal of a definition that is not valid."""
-    problems = ", ".join(" ".join([one.code.replace("_", " "), one.key or ""]).rstrip() for one in found.problems)
+    problems = ", ".join(one.in_words for one in found.problems)
     return Refused(
         "agent_invalid",
         f"The agent's definition is not valid: {problems}.",

@@ -11,6 +11,13 @@ from gateway.base.exit_codes import DATA, NEGATIVE, NO_INPUT
 from gateway.wire.client import console_script
 
 
+def place_in(tmp_path: Path) -> list[str]:
+    """The options of a home with a configuration without a model, and of a workspace."""
+    config = tmp_path / "config.toml"
+    config.write_text(WITHOUT_MODEL, encoding="utf-8")
+    return ["--home", str(tmp_path / "home"), "--config", str(config), "--workspace", "ws_here"]
+
+
 def test_a_folder_lives_its_life_by_the_command_line(tmp_path: Path) -> None:
     folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
     (folder / "drafts").mkdir(parents=True)
@@ -68,14 +75,12 @@ HURRIED = (
 
 
 def test_a_folder_is_read_to_its_end_where_no_gateway_runs(tmp_path: Path) -> None:
-    folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
+    folder, place = tmp_path / "notes", place_in(tmp_path)
     folder.mkdir()
     for number in range(300):
         (folder / f"n{number}.md").write_text(f"# Note {number}\n\nA walrus.\n", encoding="utf-8")
-    config.write_text(WITHOUT_MODEL, encoding="utf-8")
 
     def run(*words: str) -> str:
-        place = ["--home", str(home), "--config", str(config), "--workspace", "ws_here"]
         command = [sys.executable, "-c", HURRIED, "knowledge", *words, *place]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -172,15 +177,13 @@ def test_a_folder_that_cannot_be_a_collection_is_named_with_the_code_of_its_mist
 
 
 def test_what_a_list_of_files_leaves_out_is_said_and_can_be_asked_for(tmp_path: Path) -> None:
-    folder, home, config = tmp_path / "notes", tmp_path / "home", tmp_path / "config.toml"
+    folder, place = tmp_path / "notes", place_in(tmp_path)
     folder.mkdir()
     for number in range(102):
         (folder / f"{number}.md").write_text(f"# Walrus {number}\n\nAs [the first](0.md) says.\n", encoding="utf-8")
-    config.write_text(WITHOUT_MODEL, encoding="utf-8")
 
     def run(*words: str) -> tuple[int, bool]:
         """Return the number of lines, and whether more is told of."""
-        place = ["--home", str(home), "--config", str(config), "--workspace", "ws_here"]
         done = subprocess.run(
             [*console_script(), "knowledge", *words, *place], capture_output=True, text=True, check=False
         )

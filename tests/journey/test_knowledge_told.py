@@ -1,4 +1,4 @@
-"""What is told of files: a folder out of reach, files that wait after a failure or are withheld, changes and versions."""
+"""Answers and notices about files: of a folder out of reach, of files that wait or are withheld, of changes."""
 
 from collections import Counter
 from pathlib import Path

@@ -153,7 +153,7 @@ def _show_agent(agent: Agent) -> None:
 
 
 def _format_problems(problems: list[AgentProblem]) -> str:
-    return ", ".join(words(one.code) + (f" {plain(one.key)}" if one.key else "") for one in problems)
+    return plain(", ".join(one.in_words for one in problems))
 
 
 COMMANDS = {
