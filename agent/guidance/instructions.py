@@ -4,7 +4,7 @@ Rule 1: files are read for each turn. Nothing watches them, and nothing indexes 
 Rule 2: what a turn was given is known afterwards: its files' digests stand in its manifest, their texts are versions.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -246,6 +246,6 @@ def lines_used(file: LoadedFile, fitted: Fitted) -> int:
     """Return how many lines of a file stand in the prompt."""
     if file.source is None or not file.source.text:
         return 0
-    lines = file.source.text.count("\n") + (not file.source.text.endswith("\n"))
-    cut: Sequence[int] = [cut.from_line - 1 for cut in fitted.cuts if cut.path == file.path]
-    return min([lines, *cut])
+    cut = next((cut for cut in fitted.cuts if cut.path == file.path), None)
+    kept = file.source.text[: len(file.source.text) - cut.chars] if cut is not None else file.source.text
+    return kept.count("\n") + (not kept.endswith("\n")) if kept else 0

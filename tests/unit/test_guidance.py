@@ -81,6 +81,33 @@ def test_the_innermost_is_kept_first_and_a_cut_stands_at_a_heading() -> None:
     assert [one.chars for one in fit(pieces, 10).cuts] == [len(outer), 9, 6]
 
 
+LONG_LINES = [
+    ("Keep this rule number one. " * 600, "one. "),  # at a sentence
+    ("# Rules\n\n" + "keep all of these words " * 700, " "),  # at a word
+    ("漢" * 20_000, "漢"),
+]
+
+
+@each(("text", "ending"), LONG_LINES)
+def test_a_line_too_long_for_its_room_is_cut_within(text: str, ending: str) -> None:
+    fitted = fit([SteeringText("A", "", text)], 4000)
+    (cut,) = fitted.cuts
+    kept = text[: len(text) - cut.chars]
+    assert fitted.text == f"{kept}\n{cut.notice}"
+    assert kept.endswith(ending)
+    assert 3900 < len(fitted.text) <= 4000
+
+
+def test_the_outer_text_has_the_room_that_the_inner_one_left() -> None:
+    inner = "inner " * 100 + "\n\n" + "too long " * 1000
+    pieces = [SteeringText("A", "", "An outer rule.\n\n" * 100), SteeringText("B", "", inner, 1)]
+    fitted = fit(pieces, 1100)
+    assert [cut.path for cut in fitted.cuts] == ["A", "B"]
+    assert fitted.texts[1].startswith("inner inner")
+    assert fitted.texts[0].startswith("An outer rule.\n\nAn outer rule.\n\n")
+    assert 1050 < len(fitted.text) <= 1100
+
+
 def test_a_chain_ends_at_its_32nd_include(tmp_path: Path) -> None:
     names = [f"n{number:02}.md" for number in range(40)]
     put(tmp_path, {".git/": "", "AGENTS.md": " ".join(f"@{name}" for name in names), **{name: name for name in names}})
