@@ -147,22 +147,50 @@ def test_a_name_is_taken_in_its_very_letters(tmp_path: Path) -> None:
     assert disk.find(str(tmp_path), "agents.md") is not None
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[" * 16_000, "a: &x 1", "a: *x", "a: !!int 1", "- 1", "a: 1\na: 2", "a: 1\n---\nb: 2", "a: {b: [", "x" * 17_000],
-)
-def test_yaml_of_strangers_is_refused(text: str) -> None:
-    with pytest.raises(NotPlainYamlError):
+NOT_PLAIN = [
+    ("[" * 16_000, "too_deep", 1),
+    ("a: 1\nb: &x 1", "anchor", 2),
+    ("a: *x", "anchor", 1),
+    ("a:\n  - !!int 1", "tag", 2),
+    ("- 1", "no_table", 1),
+    ("a: 1\nb: {a: 2}\na: 3", "double_key", 3),
+    ("[1]: 2", "key_not_text", 1),
+    ("a: 1\n---\nb: 2", "second_document", 2),
+    ("a: {b: [", "syntax", 1),
+    ("a: 1\nb: secret: 2", "syntax", 2),
+    ("a: \x01", "syntax", None),
+    ("x" * 17_000, "too_large", None),
+]
+
+
+@each(("text", "cause", "line"), NOT_PLAIN)
+def test_yaml_of_strangers_is_refused_with_its_line_and_cause(text: str, cause: str, line: int | None) -> None:
+    with pytest.raises(NotPlainYamlError) as refused:
         read_plain_yaml(text)
+    assert (refused.value.cause, refused.value.line) == (cause, line)
 
 
 def test_plain_yaml_is_texts() -> None:
-    assert read_plain_yaml("a: no\nb: [1, x]\nc:\n  d: 2026-01-01\n") == {
-        "a": "no",
-        "b": ["1", "x"],
-        "c": {"d": "2026-01-01"},
-    }
-    assert read_plain_yaml("") == {}
+    assert read_plain_yaml("a: no\nb: [1, x]\nc:\n  d: 2026-01-01\n") == (
+        {"a": "no", "b": ["1", "x"], "c": {"d": "2026-01-01"}},
+        {"a": 1, "b": 2, "c": 3},
+    )
+    assert read_plain_yaml("") == ({}, {})
+
+
+def test_a_value_that_is_wrong_is_told_with_its_line_and_without_itself(tmp_path: Path) -> None:
+    put(
+        tmp_path / "vault",
+        {"one/AGENTS.md": "x", "one/config.yaml": f"description: d\nname: {'n' * 81}\ntools: hush\n"},
+    )
+    found = folders(tmp_path).read("one", {"AGENTS.md"})
+    assert found is not None
+    judged = judge(found)
+    assert isinstance(judged, InvalidAgent)
+    assert [(one.code, one.key, one.line, one.cause) for one in judged.problems] == [
+        ("config_invalid", "name", 2, "too_long"),
+        ("config_invalid", "tools", 3, "wrong_value"),
+    ]
 
 
 def folders(tmp_path: Path) -> AgentFolders:

@@ -48,6 +48,20 @@ AgentProblemCode: TypeAlias = Literal[
     "unreadable",
     "wrong_case",
 ]
+AgentProblemCause: TypeAlias = Literal[
+    "anchor",
+    "double_key",
+    "key_not_text",
+    "no_table",
+    "second_document",
+    "syntax",
+    "tag",
+    "too_deep",
+    "too_large",
+    "too_long",
+    "wrong_value",
+]
+"""The reason why a configuration, or a value in it, is invalid."""
 
 
 # -- instruction files -----------------------------------------------------------------------------------------------
@@ -154,10 +168,15 @@ class InstructionChange(Wire):
 
 
 class AgentProblem(Wire):
-    """Something wrong with a definition: a code, and the file or key that it is about."""
+    """Something wrong with a definition: a code, and the file or key that it is about.
+
+    Of `config_invalid` also the cause, and the line in config.yaml; never what stands there.
+    """
 
     code: AgentProblemCode
     key: str | None = None
+    line: int | None = None
+    cause: AgentProblemCause | None = None
 
 
 class Agent(Wire):

@@ -153,7 +153,14 @@ def _show_agent(agent: Agent) -> None:
 
 
 def _format_problems(problems: list[AgentProblem]) -> str:
-    return ", ".join(words(one.code) + (f" {plain(one.key)}" if one.key else "") for one in problems)
+    return ", ".join(map(_format_problem, problems))
+
+
+def _format_problem(problem: AgentProblem) -> str:
+    key = f" {plain(problem.key)}" if problem.key else ""
+    line = f", line {problem.line}" if problem.line is not None else ""
+    cause = f" ({words(problem.cause)})" if problem.cause is not None else ""
+    return f"{words(problem.code)}{key}{line}{cause}"
 
 
 COMMANDS = {
