@@ -5,7 +5,7 @@ Rule 2: what a turn was given is known afterwards: its files' digests stand in i
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -58,18 +58,23 @@ class Wanted(NamedTuple):
     """The turn's own; None where it names none."""
     window_tokens: int | None
     state: InstructionState
+    agent_takes: bool = True
+    """The agent's definition lets the project's files in."""
 
     @property
     def start(self) -> str | None:
-        """Return the folder to begin at; None where no instruction files are wanted."""
+        """Return the folder to begin at; None where there is none."""
         cwd = self.cwd or self.folder.cwd
-        if self.folder.files == "off":
-            return None
         if self.origin == "task" and self.workspace_root is not None:
             return self.workspace_root
         if self.folder.files is None and cwd is None:
             return None
         return cwd or self.workspace_root
+
+
+OffReason: TypeAlias = Literal["thread", "no_folder", "agent", "disabled", "workspace"]
+"""The reason why a turn has no instruction files: its thread's choice or lack of a folder, its agent's, a setting's,
+or that of its workspace."""
 
 
 class Instructions(Struct, frozen=True):
@@ -79,8 +84,8 @@ class Instructions(Struct, frozen=True):
     fitted: Fitted
     text: str
     limit: int
-    off: str | None
-    """The reason why there are none; None where there may be some."""
+    off: OffReason | None
+    """None where there may be some."""
     is_missing: bool = False
     """The folder itself is not there."""
 
@@ -121,20 +126,14 @@ class InstructionReader:
         self._sources = InstructionSources(disk)
         self._secrets: dict[str, int] = {}
 
-    def limit(self, window_tokens: int | None) -> int:
-        """Return how many characters the instruction files of a turn may have."""
-        return budget_of(self._settings(), window_tokens)
-
-    def read(self, wanted: Wanted) -> Instructions | None:
-        """Return the instructions that a turn is given; None where it asks for no instruction files. Reads the disk."""
-        settings, start = self._settings(), wanted.start
-        if start is None:
-            return None
+    def read(self, wanted: Wanted) -> Instructions:
+        """Return the instructions that a turn is given. Reads the disk."""
+        settings = self._settings()
         limit = budget_of(settings, wanted.window_tokens)
-        off = "disabled" if not settings.enabled or not limit else "workspace" if wanted.state.mode == "off" else None
-        cwd = self._disk.real_folder(start)
-        if off is not None or cwd is None:
-            return Instructions(Chain("cwd"), Fitted([], []), "", limit, off, is_missing=cwd is None)
+        off = self._find_reason_off(wanted, limit)
+        cwd = self._disk.real_folder(wanted.start) if off is None and wanted.start is not None else None
+        if cwd is None:
+            return Instructions(Chain("cwd"), Fitted([], []), "", limit, off, is_missing=off is None)
         chain = load_chain(
             self._sources,
             self._disk,
@@ -147,6 +146,18 @@ class InstructionReader:
         fitted = fit([_piece(file) for file in chain.files if file.source is not None], limit - len(head))
         text = head + fitted.text if fitted.text else ""
         return Instructions(chain, fitted, text, limit, None)
+
+    def _find_reason_off(self, wanted: Wanted, limit: int) -> OffReason | None:
+        """Return why a turn has no instruction files, the reason nearest to it first; None where it may have some."""
+        if wanted.folder.files == "off":
+            return "thread"
+        if wanted.start is None:
+            return "no_folder"
+        if not wanted.agent_takes:
+            return "agent"
+        if not self._settings().enabled or not limit:
+            return "disabled"
+        return "workspace" if wanted.state.mode == "off" else None
 
     # -- section and diagnostics -----------------------------------------------------------------------------------
 

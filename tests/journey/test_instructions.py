@@ -401,6 +401,16 @@ async def test_a_preview_is_what_a_turn_is_given(tmp_path: Path) -> None:
         ]
         assert shown["files"][1]["used_lines"] == 1
         assert shown["files"][0]["used_lines"] == shown["cut"][0]["from_line"] - 1
+        for thread_id, more, reason in (
+            ("thr_off", {"cwd": str(den.repo), "instruction_files": "off"}, "thread"),
+            ("thr_nowhere", {}, "no_folder"),
+        ):
+            await client.request("thread/start", {"thread_id": thread_id, **more})
+            without = await client.request("instructions/preview", {"thread_id": thread_id})
+            assert (without["text"], without["files"]) == ("", [])
+            assert [(one["code"], one["data"]) for one in without["diagnostics"]] == [
+                ("instructions_off", {"reason": reason})
+            ]
         claude = await client.request("instructions/preview", {"cwd": str(den.repo), "profile": "claude"})
         assert [one["path"] for one in claude["files"]] == ["AGENTS.md"]
         for params, reason in (
