@@ -281,6 +281,34 @@ async def test_knowledge_statement_34_a_job_without_a_folder_has_the_chain_of_it
 
 
 @journey
+async def test_a_helper_works_in_the_folder_of_its_parent_unless_it_names_another(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(den.repo, {".git/": "", "AGENTS.md": "rules of the root", "CLAUDE.md": "rules for one"})
+    put(tmp_path / "else", {".git/": "", "AGENTS.md": "rules from elsewhere"})
+    async with den.client() as client:
+        await client.request(
+            "thread/start", {"thread_id": "thr_top", "cwd": str(den.repo), "instruction_profile": "claude"}
+        )
+        await client.request(
+            "thread/start", {"thread_id": "thr_closed", "cwd": str(den.repo), "instruction_files": "off"}
+        )
+        await client.request("thread/start", {"thread_id": "thr_nowhere"})
+        for parent, cwd, more, wanted in (
+            ("thr_top", None, {}, "rules for one"),
+            ("thr_top", None, {"instruction_profile": "codex"}, "rules of the root"),
+            ("thr_top", tmp_path / "else", {}, "rules from elsewhere"),
+            ("thr_top", None, {"instruction_files": "off"}, None),
+            ("thr_closed", None, {}, None),
+            ("thr_nowhere", None, {}, None),
+        ):
+            turn = await live(client, cwd, parent_thread_id=parent, **more)
+            system = den.system(turn["turn_id"])
+            assert [text for text in ("rules for one", "rules of the root", "elsewhere") if text in system] == (
+                [wanted.removeprefix("rules from ")] if wanted is not None else []
+            ), (parent, cwd, more)
+
+
+@journey
 async def test_a_thread_without_a_folder_has_no_instructions_and_no_hook_more(tmp_path: Path) -> None:
     den = GuidedDen(tmp_path)
     put(den.repo, {".git/": "", "AGENTS.md": "rules of the root"})

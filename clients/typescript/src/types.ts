@@ -4082,7 +4082,10 @@ export interface ThreadStartParams {
   agent?: boolean;
   /** The folder that is worked in: an absolute path. */
   cwd?: string | null;
-  /** Whether instruction files are added; absent, where a `cwd` is given. */
+  /**
+   * Whether instruction files are added; absent, where a `cwd` is given. A helper that names no `cwd`
+   * has its parent's, and its parent's choice.
+   */
   instruction_files?: InstructionFiles | null;
   /** Default: "default". */
   instruction_profile?: InstructionProfile;
