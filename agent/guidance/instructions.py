@@ -4,7 +4,9 @@ Rule 1: files are read for each turn. Nothing watches them, and nothing indexes 
 Rule 2: what a turn was given is known afterwards: its files' digests stand in its manifest, their texts are versions.
 """
 
-from collections.abc import Callable
+import hashlib
+import os
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -98,6 +100,20 @@ class Instructions(Struct, frozen=True):
     def digests(self) -> dict[str, str]:
         """Return the digests of the files, by path."""
         return {file.path: file.source.sha256 for file in self.loaded if file.source is not None}
+
+    @property
+    def used(self) -> dict[str, dict[str, str]]:
+        """Return the digests of the files by path, for each folder between the boundary and the turn's own."""
+        keys = [hashlib.sha256(os.fsencode(folder)).hexdigest()[:32] for folder in self.chain.folders]
+        found: dict[str, dict[str, str]] = {key: {} for key in keys}
+        for file in self.loaded:
+            if file.source is not None:
+                found[keys[file.level]][file.path] = file.source.sha256
+        return found
+
+    def differs(self, used: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether a folder has other files than the last turn had from it."""
+        return any(files != used.get(folder, {}) for folder, files in self.used.items())
 
 
 def budget_of(settings: InstructionSettings, window_tokens: int | None) -> int:
@@ -222,11 +238,13 @@ class InstructionReader:
     # -- what is kept ----------------------------------------------------------------------------------------------
 
     def record(self, tx: Tx, workspace_id: str, given: Instructions) -> None:
-        """Store the files' texts that are new, and notify of what differs from the workspace's last turn."""
-        before, now = read_instruction_state(tx, workspace_id).used, given.digests
-        if before == now:
+        """Store the files' texts that are new, and notify of what differs from the last turn that had them."""
+        used, now = read_instruction_state(tx, workspace_id).used, given.digests
+        if not given.differs(used):
             return
-        put_instructions_used(tx, workspace_id, now)
+        others = {folder: files for folder, files in used.items() if folder not in given.used}
+        put_instructions_used(tx, workspace_id, others | {key: files for key, files in given.used.items() if files})
+        before = {path: sha for folder in given.used for path, sha in used.get(folder, {}).items()}
         at = self._clock.now()
         for file in given.loaded:
             if file.source is not None and before.get(file.path) != file.source.sha256:
@@ -243,8 +261,9 @@ class InstructionReader:
             for path, sha in before.items()
             if path not in now
         ]
-        notice = InstructionsChanged(workspace_id=workspace_id, files=files)
-        tx.after_commit(lambda: self._notify("instructions/changed", notice))
+        if files:
+            notice = InstructionsChanged(workspace_id=workspace_id, files=files)
+            tx.after_commit(lambda: self._notify("instructions/changed", notice))
 
 
 def _piece(file: LoadedFile) -> SteeringText:

@@ -205,12 +205,12 @@ class Guidance:
         return self._model.window_tokens("main", provider)
 
     async def record(self, guidance: TurnGuidance) -> None:
-        """Keep which instruction files a turn that has begun is given, where they differ from those of the last one."""
+        """Keep which instruction files a turn that has begun is given, where these folders had others."""
         given = guidance.instructions
         if given is None or given.off is not None:
             return
         used = (await self._db.read(lambda tx: read_instruction_state(tx, guidance.workspace_id))).used
-        if used != given.digests:
+        if given.differs(used):
             await self._db.jot(lambda tx: self._reader.record(tx, guidance.workspace_id, given))
 
     # -- methods ---------------------------------------------------------------------------------------------------

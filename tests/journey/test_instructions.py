@@ -390,6 +390,33 @@ async def test_a_workspace_is_switched_off_and_on_and_changes_are_told_and_kept(
 
 
 @journey
+async def test_work_in_another_folder_is_no_change_of_its_files(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(tmp_path, {"a/.git/": "", "a/AGENTS.md": "rules of a", "a/in/AGENTS.md": "nested"})
+    put(tmp_path, {"b/.git/": "", "b/AGENTS.md": "rules of b"})
+    folders = [tmp_path / "a", tmp_path / "b", tmp_path / "a" / "in"]
+    async with den.client() as client:
+
+        def changes() -> list[list[tuple[str, str]]]:
+            told = [given["files"] for name, given in client.received if name == "instructions/changed"]
+            return [[(one["path"], one["change"]) for one in files] for files in told]
+
+        for folder in folders * 3:
+            await live(client, folder)
+        first = [[("AGENTS.md", "added")], [("AGENTS.md", "added")], [("in/AGENTS.md", "added")]]
+        assert changes() == first
+        put(tmp_path, {"b/AGENTS.md": "other rules of b"})
+        (tmp_path / "a" / "in" / "AGENTS.md").unlink()
+        for folder in folders * 2:
+            await live(client, folder)
+        await drain(client)
+        assert changes() == [*first, [("AGENTS.md", "changed")], [("in/AGENTS.md", "removed")]]
+        ask = {"workspace_id": "ws_here", "path": "AGENTS.md"}
+        kept = await every(client, "instructions/versions", "versions", **ask)
+        assert [one["text"] for one in kept] == ["other rules of b", "rules of b", "rules of a"]
+
+
+@journey
 async def test_a_forgotten_memory_leaves_kept_versions_of_instruction_files(tmp_path: Path) -> None:
     den, (word,) = GuidedDen(tmp_path), needles(1)
     put(den.repo, {".git/": "", "AGENTS.md": f"Be brief. The vault is called {word}. Be kind."})
