@@ -104,7 +104,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
     deep = {f"d{n}.md": f"depth {n}\n@d{n + 1}.md\n" for n in range(1, 7)}
     root = (
         "Read @docs/rules.md first, (also @docs/more.md).\n@../../secret @../secret.md @~/x @/etc/passwd @out.md @C:\\rules.md\n"
-        "`@docs/span.md`\n\n```\n@docs/fenced.md\n```\nmail a@docs/mail.md, ask @alice\n@gone.md @bin.dat @.env @d1.md\n"
+        "`@docs/span.md`\n\n```\n@docs/fenced.md\n@app.route @angular/core\n```\n\n    @docs/indented.md\n\nmail a@docs/mail.md, ask @alice\n@gone.md @bin.dat @.env @d1.md\n"
     )
     put(tmp_path, {"secret.md": "top secret", "user/x": "of the home", "repo/.git/": ""})
     put(
@@ -115,6 +115,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             "docs/more.md": "more rules @../AGENTS.md\n",
             "docs/span.md": "in a span",
             "docs/fenced.md": "in a fence",
+            "docs/indented.md": "below four blanks",
             "docs/mail.md": "in an address",
             "bin.dat": b"\0\1",
             ".env": "TOKEN=walrus",
@@ -134,6 +135,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             "root:",
             "in a span",
             "in a fence",
+            "below four blanks",
             "in an address",
             "walrus",
             "depth 6",
@@ -148,6 +150,8 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             "@C:\\rules.md": "absolute",
             "@out.md": "outside",
             "@docs/span.md": "in_code",
+            "@docs/fenced.md": "in_code",
+            "@docs/indented.md": "in_code",
             "@gone.md": "missing",
             "@bin.dat": "binary",
             "@.env": "secret_file",

@@ -22,9 +22,20 @@ TOKENS = [
     ("`@code.md` and ``a ` @more.md`` then @out.md", [("code.md", True), ("more.md", True), ("out.md", False)]),
     ("one ` tick @free.md", [("free.md", False)]),
     ("a tick ` here\n\n@free.md ` there", [("free.md", False)]),
-    ("```\n@in.md\n```\n@out.md", [("out.md", False)]),
-    ("~~~~\n@in.md\n~~~\n@in.md\n~~~~\n@out.md", [("out.md", False)]),
-    ("```\n@never.md", []),
+    ("```\n@in.md\n```\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("~~~~\n@in.md\n~~~\n@in.md\n~~~~\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("```\n@never.md", [("never.md", True)]),
+    ("para\n\n    @in.md\n\n\t@tab.md\n\n@out.md", [("in.md", True), ("tab.md", True), ("out.md", False)]),
+    ("# Head\n    @in.md", [("in.md", True)]),
+    ("para\n    @goes-on.md", [("goes-on.md", False)]),
+    ("- entry\n\n    @of-it.md\n\n      @in.md", [("of-it.md", False), ("in.md", True)]),
+    ("1. entry\n   - nested\n\n     @of-it.md\n\npara\n\n    @in.md", [("of-it.md", False), ("in.md", True)]),
+    ("- entry\n\n  ```\n  @in.md\n  ```\n\n  @out.md", [("in.md", True), ("out.md", False)]),
+    ("- entry\n\n    ```\n    @in.md\n    ```\n    @out.md", [("in.md", True), ("out.md", False)]),
+    ("- ```\n  @in.md\n  ```\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("- ```\n  @in.md\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("* * *\n\n    @in.md", [("in.md", True)]),
+    ("Read @a.md, as in\n\n    Read @a.md", [("a.md", False)]),
     ("```js` @span.md", [("span.md", False)]),
     ("@a.md @a.md", [("a.md", False)]),
     ("@~/x @../y. @/z!", [("~/x", False), ("../y", False), ("/z", False)]),
@@ -39,6 +50,12 @@ def test_include_tokens(text: str, found: list[tuple[str, bool]]) -> None:
 def test_a_long_text_of_backticks_costs_a_moment() -> None:
     text = "@a.md " + " ".join("`" * n for n in range(1, 1400)) + " " + "` " * 50_000
     assert [token.written for token in find_includes(text)] == ["a.md"]
+    for lines in (
+        "- " * 50_000 + "@a.md",
+        "\n".join(" " * n + "- @a.md" for n in range(1000)),
+        "-\n\n" * 50_000 + "@a.md",
+    ):
+        assert [token.written for token in find_includes(lines)] == ["a.md"]
 
 
 @given(st.text(st.characters(exclude_characters="\u061c\u180e\ufeff", exclude_categories=["Cs", "Cf"])))
