@@ -50,6 +50,7 @@ def test_include_tokens(text: str, found: list[tuple[str, bool]]) -> None:
 def test_a_long_text_of_backticks_costs_a_moment() -> None:
     text = "@a.md " + " ".join("`" * n for n in range(1, 1400)) + " " + "` " * 50_000
     assert [token.written for token in find_includes(text)] == ["a.md"]
+    assert len(find_includes("`a` @b.md " * 50_000)) == 1
     for lines in (
         "- " * 50_000 + "@a.md",
         "\n".join(" " * n + "- @a.md" for n in range(1000)),
