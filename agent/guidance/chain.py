@@ -166,7 +166,7 @@ class _Walk:
             loaded = self._load_own(path, kind, level)
             if loaded is None:
                 continue
-            if loaded.problem in {"empty", "link"}:
+            if loaded.problem is not None:
                 passed.append(loaded)
                 continue
             taken = loaded

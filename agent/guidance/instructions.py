@@ -159,7 +159,7 @@ class InstructionReader:
             depth=settings.include_depth,
         )
         head = load(SECTION_ID).text.removesuffix("{files}")
-        fitted = fit([_piece(file) for file in chain.files if file.source is not None], limit - len(head))
+        fitted = fit([piece for file in chain.files if (piece := _piece(file)) is not None], limit - len(head))
         text = head + fitted.text if fitted.text else ""
         return Instructions(chain, fitted, text, limit, None)
 
@@ -266,10 +266,15 @@ class InstructionReader:
             tx.after_commit(lambda: self._notify("instructions/changed", notice))
 
 
-def _piece(file: LoadedFile) -> SteeringText:
+def _piece(file: LoadedFile) -> SteeringText | None:
+    """Return a file as it stands in the prompt: one that cannot be read is named, a refused include is not."""
     by = f" (included by {file.included_by})" if file.included_by is not None else ""
-    text = file.source.text if file.source is not None else ""
-    return SteeringText(file.path, f"### {file.path}{by}\n\n", text, file.level)
+    if file.source is not None:
+        return SteeringText(file.path, f"### {file.path}{by}\n\n", file.source.text, file.level)
+    if file.problem in HARMLESS or by:
+        return None
+    notice = f"[{file.path}: left out, {str(file.problem).replace('_', ' ')}]\n"
+    return SteeringText(file.path, "", notice, file.level)
 
 
 def lines_used(file: LoadedFile, fitted: Fitted) -> int:

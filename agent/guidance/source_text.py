@@ -4,6 +4,7 @@ Rule 1: every other byte of the file stays as it is.
 Rule 2: pure, and linear in the text: it may come from a stranger's repository.
 """
 
+import codecs
 import hashlib
 from bisect import bisect_right
 from collections import Counter
@@ -57,15 +58,21 @@ def to_printable(name: str) -> str:
 
 
 def parse_source(data: bytes) -> SourceText:
-    """Return the text of a file's bytes. Raises `UnreadFile` where they are no UTF-8 text."""
-    if b"\0" in data:
-        raise UnreadFile("binary")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UnreadFile("binary") from None
-    clean, hidden = take_out_hidden(text)
+    """Return the text of a file's bytes. Raises `UnreadFile` where they are none."""
+    clean, hidden = take_out_hidden(decode_source(data))
     return SourceText(clean, hashlib.sha256(data).hexdigest(), hidden, find_includes(clean))
+
+
+def decode_source(data: bytes) -> str:
+    """Return the text of a file's bytes: UTF-8, or UTF-16 with its mark. Raises `UnreadFile` where they are none."""
+    is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadFile("binary" if b"\0" in data and not is_utf_16 else "not_utf8") from None
+    if "\0" in text:
+        raise UnreadFile("binary")
+    return text
 
 
 def take_out_hidden(text: str) -> tuple[str, dict[int, int]]:

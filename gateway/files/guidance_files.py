@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agent.guidance.definitions import AGENTS_FILE, CONFIG_FILE, FILES
 from agent.guidance.ports import AgentFile, AgentFolder, Stamp, UnreadFile, problem
+from agent.guidance.source_text import decode_source
 from gateway.files.plain_yaml import NotPlainYamlError, PlainYaml, read_plain_yaml
 from gateway.files.safe_open import FolderEntry, SafeFolder, UnsafeFileError
 from protocol.conversation.values import AgentLayer
@@ -228,9 +229,7 @@ def _bytes_of(folder: SafeFolder, path: str) -> tuple[bytes, AgentProblemCode | 
 
 def _text_of(data: bytes) -> str | None:
     """Return the bytes as text; None where they are none."""
-    if b"\0" in data:
-        return None
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        return decode_source(data)
+    except UnreadFile:
         return None

@@ -10,6 +10,7 @@ from guidance_stage import GuidedDen, paths, put, section, told
 from home_bytes import files_holding, needles
 from spawned import drain, every, journey, on_posix, refusal, remember, take_turn
 
+from agent.guidance.chain import MAX_FILE_BYTES
 from gateway.wire.client import GatewayClient
 
 pytestmark = pytest.mark.followed
@@ -282,6 +283,19 @@ async def test_knowledge_statement_34_a_job_without_a_folder_has_the_chain_of_it
         assert section(manifest_of(await live(client, None, **job, instruction_files="off"))) is None
         bare = {"origin": "task", "task_id": "task_2"}
         assert section(manifest_of(await live(client, None, **bare))) is None  # its workspace has no folder
+
+
+@journey
+async def test_a_file_that_cannot_be_given_is_named_in_the_prompt(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(den.repo, {".git/": "", "AGENTS.md": "x" * (MAX_FILE_BYTES + 1), "in/AGENTS.md": "nested rules"})
+    async with den.client() as client:
+        turn = await live(client, den.repo / "in")
+        assert "[AGENTS.md: left out, too large]\n" in den.system(turn["turn_id"])
+        assert "nested rules" in den.system(turn["turn_id"])
+        (entry,) = told(manifest_of(turn), "instructions_unreadable")
+        assert (entry["message"], entry["data"]) == ("AGENTS.md", {"reason": "too_large"})
+        assert paths(manifest_of(turn)) == ["in/AGENTS.md"]
 
 
 @journey

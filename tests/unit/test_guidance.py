@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.guidance.budget import SteeringText, fit
-from agent.guidance.chain import InstructionSources, load_chain
+from agent.guidance.chain import MAX_FILE_BYTES, InstructionSources, load_chain
 from agent.guidance.definitions import FILES, HelperDefinition, TopDefinition, judge, judge_whole
+from agent.guidance.ports import UnreadFile
 from agent.guidance.source_text import find_includes, parse_source, take_out_hidden
 from gateway.files.guidance_files import AgentFolders, InstructionFiles
 from gateway.files.plain_yaml import NotPlainYamlError, read_plain_yaml
@@ -135,6 +136,13 @@ def test_a_chain_ends_at_its_32nd_include(tmp_path: Path) -> None:
     assert {file.problem for file in chain.files if not file.source} == {"too_many"}
 
 
+def test_utf_16_with_its_mark_is_text() -> None:
+    for name in ("utf-16-le", "utf-16-be"):
+        assert parse_source("\ufeffBe kind, caf\u00e9.\n".encode(name)).text == "Be kind, caf\u00e9.\n"
+    with pytest.raises(UnreadFile, match="not_utf8"):
+        parse_source(b"\xff\xfea")
+
+
 def test_an_empty_file_hides_none_and_a_link_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
     disk = InstructionFiles()
     for folder in ("empty", "bare", "led", "twin"):
@@ -144,6 +152,9 @@ def test_an_empty_file_hides_none_and_a_link_that_leads_elsewhere_is_told(tmp_pa
         {"empty/AGENTS.md": "\ufeff \n", "empty/CLAUDE.md": "Be brief.", "bare/AGENTS.md": "", "led/rules.md": "x"},
     )
     put(tmp_path, {"twin/CLAUDE.md": "Be kind."})
+    beside = {"huge": b"x" * (MAX_FILE_BYTES + 1), "latin": "caf\u00e9".encode("latin-1"), "data": b"\0\1"}
+    for name, data in beside.items():
+        put(tmp_path, {f"{name}/.git/": "", f"{name}/AGENTS.md": data, f"{name}/CLAUDE.md": "Be kind."})
     (tmp_path / "led" / "AGENTS.md").symlink_to("rules.md")
     (tmp_path / "twin" / "AGENTS.md").symlink_to("CLAUDE.md")
 
@@ -156,6 +167,9 @@ def test_an_empty_file_hides_none_and_a_link_that_leads_elsewhere_is_told(tmp_pa
     assert load("bare") == [("AGENTS.md", "empty")]
     assert load("led") == [("AGENTS.md", "link")]
     assert load("twin") == [("CLAUDE.md", None)]
+    assert load("huge") == [("AGENTS.md", "too_large"), ("CLAUDE.md", None)]
+    assert load("latin") == [("AGENTS.md", "not_utf8"), ("CLAUDE.md", None)]
+    assert load("data") == [("AGENTS.md", "binary"), ("CLAUDE.md", None)]
 
 
 def test_a_name_is_taken_in_its_very_letters(tmp_path: Path) -> None:

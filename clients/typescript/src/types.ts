@@ -334,6 +334,7 @@ export type InstructionProblem =
   | "in_code"
   | "link"
   | "missing"
+  | "not_utf8"
   | "outside"
   | "repeated"
   | "secret_file"

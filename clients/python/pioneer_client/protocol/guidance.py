@@ -23,6 +23,7 @@ InstructionProblem: TypeAlias = Literal[
     "in_code",
     "link",
     "missing",
+    "not_utf8",
     "outside",
     "repeated",
     "secret_file",
