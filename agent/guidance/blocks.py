@@ -7,7 +7,8 @@ Rule 2: pure, and linear in the text: it may come from a stranger's repository.
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from promt.patterns import compile_late
 
@@ -22,7 +23,7 @@ _ENDS_PARAGRAPH = compile_late(r"(?:[-+*]|\d{1,9}[.)])(?:[ \t]|\Z)|`{3}|~{3}|#{1
 """The beginning of a line that does not go on with the paragraph above it, however little it is indented."""
 
 
-class Block(NamedTuple):
+class Block(Struct, frozen=True):
     """A paragraph, or lines of code."""
 
     text: str

@@ -5,7 +5,9 @@ Rule 2: an anchor, a tag, a second document or deep nesting ends the reading: no
 a small text large or slow.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 if TYPE_CHECKING:  # the process that reads files has no use for the wire
     from protocol.guidance import AgentProblemCause
@@ -23,7 +25,7 @@ class NotPlainYamlError(Exception):
         super().__init__(cause, line)
 
 
-class PlainYaml(NamedTuple):
+class PlainYaml(Struct, frozen=True):
     """The table that a text holds, and the line of each of its keys, from 1."""
 
     table: dict[str, Any]
@@ -48,7 +50,7 @@ def read_plain_yaml(text: str) -> PlainYaml:
     return reader.result()
 
 
-class _Level(NamedTuple):
+class _Level(Struct, frozen=True):
     """A table or list that is being read: keys and values in turn, or values; a list has no keys."""
 
     values: list[Any]
@@ -89,7 +91,8 @@ class _Reader:
                 raise NotPlainYamlError("too_deep", line)
             self._levels.append(_Level([], {} if isinstance(event, yaml.MappingStartEvent) else None))
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            values, keys = self._levels.pop()
+            ended = self._levels.pop()
+            values, keys = ended.values, ended.keys
             if keys is not None and not self._levels:
                 self._keys = keys
             self._put(values if keys is None else dict(zip(values[::2], values[1::2], strict=True)), line)
@@ -99,7 +102,7 @@ class _Reader:
         if not self._levels:
             self._done.append(value)
             return
-        values, keys = self._levels[-1]
+        values, keys = self._levels[-1].values, self._levels[-1].keys
         if keys is not None and len(values) % 2 == 0:
             if not isinstance(value, str):
                 raise NotPlainYamlError("key_not_text", line)

@@ -14,7 +14,7 @@ from agent.guidance.definitions import FILES, HelperDefinition, TopDefinition, j
 from agent.guidance.ports import UnreadFile
 from agent.guidance.source_text import find_includes, parse_source, take_out_hidden
 from gateway.files.guidance_files import AgentFolders, InstructionFiles
-from gateway.files.plain_yaml import NotPlainYamlError, read_plain_yaml
+from gateway.files.plain_yaml import NotPlainYamlError, PlainYaml, read_plain_yaml
 from protocol.guidance import InvalidAgent
 
 TOKENS = [
@@ -203,11 +203,11 @@ def test_yaml_of_strangers_is_refused_with_its_line_and_cause(text: str, cause: 
 
 
 def test_plain_yaml_is_texts() -> None:
-    assert read_plain_yaml("a: no\nb: [1, x]\nc:\n  d: 2026-01-01\n") == (
+    assert read_plain_yaml("a: no\nb: [1, x]\nc:\n  d: 2026-01-01\n") == PlainYaml(
         {"a": "no", "b": ["1", "x"], "c": {"d": "2026-01-01"}},
         {"a": 1, "b": 2, "c": 3},
     )
-    assert read_plain_yaml("") == ({}, {})
+    assert read_plain_yaml("") == PlainYaml({}, {})
 
 
 def test_a_value_that_is_wrong_is_told_with_its_line_and_without_itself(tmp_path: Path) -> None:
