@@ -65,10 +65,13 @@ def fit(pieces: Sequence[SteeringText], limit: int) -> Fitted:
 
     If not even the notices fit, the result is empty and every piece counts as cut.
     """
-    order = sorted(range(len(pieces)), key=lambda number: (-pieces[number].level, number))
     whole = [_whole(piece) for piece in pieces]
+    breaks = max(0, len(pieces) - 1)  # a line break stands between two
+    if sum(map(len, whole)) + breaks <= limit:
+        return Fitted(whole, [])
+    order = sorted(range(len(pieces)), key=lambda number: (-pieces[number].level, number))
     least = [min(len(text), len(_build_line_cut(piece, 0).notice)) for piece, text in zip(pieces, whole, strict=True)]
-    room = limit - max(0, len(pieces) - 1) - sum(least)  # a line break stands between two
+    room = limit - breaks - sum(least)
     if room < 0:
         return Fitted([""] * len(pieces), [_build_line_cut(piece, 0) for piece in pieces])
     texts, cuts = list[str](whole), dict[int, LineCut]()
