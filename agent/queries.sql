@@ -507,7 +507,7 @@ SELECT mode, used FROM instruction_state WHERE workspace_id = :workspace_id
 INSERT INTO instruction_state (workspace_id, mode) VALUES (:workspace_id, :mode) ON CONFLICT (workspace_id) DO UPDATE SET mode = excluded.mode
 
 -- name: put_instructions_used
--- The instruction files of a workspace's last turn.
+-- The instruction files of a workspace's last turns.
 INSERT INTO instruction_state (workspace_id, used) VALUES (:workspace_id, :used) ON CONFLICT (workspace_id) DO UPDATE SET used = excluded.used
 
 -- name: add_instruction_version

@@ -166,7 +166,7 @@ CREATE TABLE mention (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mention_of_turn ON mention (turn_id);
 
--- Whether a workspace's instruction files are used, and which bytes of them its last turn had, as JSON by path.
+-- Whether a workspace's instruction files are used, and which bytes of them its last turns had, as JSON by folder and path.
 CREATE TABLE instruction_state (
     workspace_id TEXT PRIMARY KEY,
     mode         TEXT NOT NULL DEFAULT 'on' CHECK (mode IN ('on', 'off')),

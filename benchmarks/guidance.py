@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
 
         def take(reader: InstructionReader) -> None:
             given = reader.read(wanted)
-            if given is None or len(given.loaded) < len(files):
+            if len(given.loaded) < len(files):
                 raise SystemExit("not all files were loaded")
             reader.contributions(given)
 

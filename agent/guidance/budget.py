@@ -1,21 +1,27 @@
 """Cuts texts that steer a turn to a budget, from the end of the outermost; a notice in the prompt names each cut.
 
 Rule 1: pure. The notices count to the budget as well.
-Rule 2: a text ends at a heading or paragraph, else at a line. It ends within one, at a word and with `…`, only where
-less than half of its room would be used: a rule of one long line is better told in part than not at all.
+Rule 2: a text ends at a heading or paragraph. Where that leaves half of its room empty it ends at a line, at a
+sentence, at a word, or where it must: one long line takes no rule away.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from promt.layout import SENTENCE_END
 from promt.patterns import compile_late
 
-_BLANK = compile_late(r"\n[ \t\r]*\n")
-_HEADING = compile_late(r"\n(?=#{1,6} )")
-_LINE = compile_late(r"\n")
-_GOES_ON = "…\n"
+MAX_HEADING_CHARS = 7
+"""Of the marks and the blank that make a line a heading."""
+_ENDS = (
+    compile_late(r"\n(?:[ \t\r]*\n|(?=#{1,6} ))"),  # a paragraph, or what stands above a heading
+    compile_late(r"\n"),
+    SENTENCE_END,
+    compile_late(r"\s"),
+)
+"""Ends of the parts of a text, from the best place for a cut on."""
 
 
 class SteeringText(Struct, frozen=True):
@@ -28,7 +34,7 @@ class SteeringText(Struct, frozen=True):
 
 
 class LineCut(NamedTuple):
-    """Lines of a text that were left out, from 1, and how many characters these are."""
+    """Lines of a text that were left out, from 1, and how many characters these are; a part of the first may stay."""
 
     path: str
     from_line: int
@@ -59,20 +65,21 @@ def fit(pieces: Sequence[SteeringText], limit: int) -> Fitted:
 
     If not even the notices fit, the result is empty and every piece counts as cut.
     """
-    texts = [_whole(piece) for piece in pieces]
-    cuts: dict[int, LineCut] = {}
-    order = sorted(range(len(pieces)), key=lambda number: (pieces[number].level, -number))
-    used = len(Fitted(texts, []).text)
-    for number in order:
-        over = used - limit
-        if over <= 0:
-            break
-        shorter, cut = _cut(pieces[number], len(texts[number]) - over)
-        if len(shorter) < len(texts[number]):
-            used -= len(texts[number]) - len(shorter)
-            texts[number], cuts[number] = shorter, cut
-    if used > limit:
+    whole = [_whole(piece) for piece in pieces]
+    breaks = max(0, len(pieces) - 1)  # a line break stands between two
+    if sum(map(len, whole)) + breaks <= limit:
+        return Fitted(whole, [])
+    order = sorted(range(len(pieces)), key=lambda number: (-pieces[number].level, number))
+    least = [min(len(text), len(_build_line_cut(piece, 0).notice)) for piece, text in zip(pieces, whole, strict=True)]
+    room = limit - breaks - sum(least)
+    if room < 0:
         return Fitted([""] * len(pieces), [_build_line_cut(piece, 0) for piece in pieces])
+    texts, cuts = list[str](whole), dict[int, LineCut]()
+    for number in order:
+        room += least[number]
+        if len(whole[number]) > room:
+            texts[number], cuts[number] = _cut(pieces[number], room)
+        room -= len(texts[number])
     return Fitted(texts, [cuts[number] for number in sorted(cuts)])
 
 
@@ -87,36 +94,21 @@ def _build_line_cut(piece: SteeringText, kept: int) -> LineCut:
 
 def _cut(piece: SteeringText, room: int) -> tuple[str, LineCut]:
     """Return as much of a piece as fits into its room with the notice, and the cut; at the least the notice alone."""
-    best: tuple[str, LineCut] | None = None
-    for ends in (_ends_of_paragraphs(piece.text), (found.end() for found in _LINE.finditer(piece.text))):
-        for kept in ends:
-            cut = _build_line_cut(piece, kept)
-            if len(piece.heading) + kept + len(cut.notice) > room:
-                break
-            if kept < len(piece.text):
-                best = f"{piece.heading}{piece.text[:kept]}{cut.notice}", cut
-        if best is not None and 2 * len(best[0]) >= room:
-            return best
-    within = _cut_within_line(piece, room)
-    cut = _build_line_cut(piece, 0)
-    return within or best or (cut.notice, cut)
-
-
-def _cut_within_line(piece: SteeringText, room: int) -> tuple[str, LineCut] | None:
-    """Return as much of a piece as fits, to the end of a word; None where its room takes no word of it."""
-    longest_notice = len(_build_line_cut(piece, 0).notice) + len(str(piece.text.count("\n")))
-    most = room - len(piece.heading) - longest_notice - len(_GOES_ON)
-    if most <= 0:
-        return None
-    blank = max(piece.text.rfind(sign, 0, most) for sign in " \n")
-    end = blank if 2 * blank >= most else most  # a text without blanks, as Chinese, ends anywhere
-    kept = len(piece.text[:end].rstrip())
-    if not kept:
-        return None
+    nothing = _build_line_cut(piece, 0)
+    widest = nothing._replace(from_line=nothing.to_line)
+    kept = _find_end(piece.text, room - len(piece.heading) - len(widest.notice) - 1)
+    if kept <= 0:
+        return nothing.notice, nothing
     cut = _build_line_cut(piece, kept)
-    return f"{piece.heading}{piece.text[:kept]}{_GOES_ON}{cut.notice}", cut
+    line_break = "" if piece.text[kept - 1] == "\n" else "\n"
+    return f"{piece.heading}{piece.text[:kept]}{line_break}{cut.notice}", cut
 
 
-def _ends_of_paragraphs(text: str) -> Iterator[int]:
-    ends = {found.end() for found in _BLANK.finditer(text)} | {found.end() for found in _HEADING.finditer(text)}
-    yield from sorted(ends)
+def _find_end(text: str, most: int) -> int:
+    """Return how much of a text to keep, which is too long: at most so many characters."""
+    for pattern in _ENDS:
+        found = (match.end() for match in pattern.finditer(text, 0, most + MAX_HEADING_CHARS))
+        best = max((end for end in found if end <= most), default=0)
+        if 2 * best > most:
+            return best
+    return most

@@ -59,6 +59,8 @@ class Chain(Struct, frozen=True):
 
     boundary: BoundaryKind
     files: Sequence[LoadedFile] = ()
+    folders: Sequence[str] = ()
+    """The full path of each level's folder."""
 
 
 class InstructionSources:
@@ -125,11 +127,11 @@ def load_chain(
     boundary, root = find_boundary(disk, parents, workspace_root, home)
     if holds(cwd, home):
         return Chain(boundary)
-    folders = [folder for folder in parents if holds(root, folder)]
+    folders = [folder for folder in reversed(parents) if holds(root, folder)]
     walk = _Walk(sources, disk, root, depth)
-    for level, folder in enumerate(reversed(folders)):
+    for level, folder in enumerate(folders):
         walk.add_folder(folder[len(root) :].strip(os.sep).replace(os.sep, "/"), level, PROFILES[profile])
-    return Chain(boundary, [_with_printable_names(file) for file in walk.with_includes()])
+    return Chain(boundary, [_with_printable_names(file) for file in walk.with_includes()], folders)
 
 
 def _with_printable_names(file: LoadedFile) -> LoadedFile:
@@ -164,7 +166,7 @@ class _Walk:
             loaded = self._load_own(path, kind, level)
             if loaded is None:
                 continue
-            if loaded.problem in {"empty", "link"}:
+            if loaded.problem is not None:
                 passed.append(loaded)
                 continue
             taken = loaded

@@ -83,7 +83,7 @@ def judge(folder: AgentFolder) -> Judged:
     if not SLUG.match(folder.slug):
         problems.insert(0, problem("bad_slug"))
     if not problems:
-        config, problems, notes = _read_config(folder.config or {})
+        config, problems, notes = _read_config(folder.config or {}, folder.lines)
     agents = folder.files.get(AGENTS_FILE)
     if not problems and (agents is None or not (agents.text or "").strip()):
         problems.append(problem("missing" if agents is None else "empty", AGENTS_FILE))
@@ -127,7 +127,9 @@ def _digest(folder: AgentFolder) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _read_config(values: Mapping[str, object]) -> tuple[AgentConfig | None, list[AgentProblem], list[AgentProblem]]:
+def _read_config(
+    values: Mapping[str, object], lines: Mapping[str, int]
+) -> tuple[AgentConfig | None, list[AgentProblem], list[AgentProblem]]:
     """Return the configuration, what makes it invalid, and what of it has no effect."""
     known = {name: value for name, value in values.items() if name in AgentConfig.__struct_fields__ and value != ""}
     notes = [problem("ignored_key", name[:80]) for name in sorted(values.keys() - set(AgentConfig.__struct_fields__))]
@@ -139,8 +141,9 @@ def _read_config(values: Mapping[str, object]) -> tuple[AgentConfig | None, list
     for name, value in known.items():
         try:
             msgspec.convert({"name": "x", "description": "x"} | {name: value}, AgentConfig, strict=False)
-        except msgspec.ValidationError:
-            wrong.append(problem("config_invalid", name))
+        except msgspec.ValidationError as error:  # its message may hold the value
+            cause = "too_long" if "length <=" in str(error) else "wrong_value"
+            wrong.append(problem("config_invalid", name, lines.get(name), cause))
     if wrong:
         return None, wrong, notes
     config = msgspec.convert(known, AgentConfig, strict=False)

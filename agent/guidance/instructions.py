@@ -4,8 +4,10 @@ Rule 1: files are read for each turn. Nothing watches them, and nothing indexes 
 Rule 2: what a turn was given is known afterwards: its files' digests stand in its manifest, their texts are versions.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -58,18 +60,23 @@ class Wanted(NamedTuple):
     """The turn's own; None where it names none."""
     window_tokens: int | None
     state: InstructionState
+    agent_takes: bool = True
+    """The agent's definition lets the project's files in."""
 
     @property
     def start(self) -> str | None:
-        """Return the folder to begin at; None where no instruction files are wanted."""
+        """Return the folder to begin at; None where there is none."""
         cwd = self.cwd or self.folder.cwd
-        if self.folder.files == "off":
-            return None
         if self.origin == "task" and self.workspace_root is not None:
             return self.workspace_root
         if self.folder.files is None and cwd is None:
             return None
         return cwd or self.workspace_root
+
+
+OffReason: TypeAlias = Literal["thread", "no_folder", "agent", "disabled", "workspace"]
+"""The reason why a turn has no instruction files: its thread's choice or lack of a folder, its agent's, a setting's,
+or that of its workspace."""
 
 
 class Instructions(Struct, frozen=True):
@@ -79,8 +86,8 @@ class Instructions(Struct, frozen=True):
     fitted: Fitted
     text: str
     limit: int
-    off: str | None
-    """The reason why there are none; None where there may be some."""
+    off: OffReason | None
+    """None where there may be some."""
     is_missing: bool = False
     """The folder itself is not there."""
 
@@ -93,6 +100,20 @@ class Instructions(Struct, frozen=True):
     def digests(self) -> dict[str, str]:
         """Return the digests of the files, by path."""
         return {file.path: file.source.sha256 for file in self.loaded if file.source is not None}
+
+    @property
+    def used(self) -> dict[str, dict[str, str]]:
+        """Return the digests of the files by path, for each folder between the boundary and the turn's own."""
+        keys = [hashlib.sha256(os.fsencode(folder)).hexdigest()[:32] for folder in self.chain.folders]
+        found: dict[str, dict[str, str]] = {key: {} for key in keys}
+        for file in self.loaded:
+            if file.source is not None:
+                found[keys[file.level]][file.path] = file.source.sha256
+        return found
+
+    def differs(self, used: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether a folder has other files than the last turn had from it."""
+        return any(files != used.get(folder, {}) for folder, files in self.used.items())
 
 
 def budget_of(settings: InstructionSettings, window_tokens: int | None) -> int:
@@ -121,20 +142,14 @@ class InstructionReader:
         self._sources = InstructionSources(disk)
         self._secrets: dict[str, int] = {}
 
-    def limit(self, window_tokens: int | None) -> int:
-        """Return how many characters the instruction files of a turn may have."""
-        return budget_of(self._settings(), window_tokens)
-
-    def read(self, wanted: Wanted) -> Instructions | None:
-        """Return the instructions that a turn is given; None where it asks for no instruction files. Reads the disk."""
-        settings, start = self._settings(), wanted.start
-        if start is None:
-            return None
+    def read(self, wanted: Wanted) -> Instructions:
+        """Return the instructions that a turn is given. Reads the disk."""
+        settings = self._settings()
         limit = budget_of(settings, wanted.window_tokens)
-        off = "disabled" if not settings.enabled or not limit else "workspace" if wanted.state.mode == "off" else None
-        cwd = self._disk.real_folder(start)
-        if off is not None or cwd is None:
-            return Instructions(Chain("cwd"), Fitted([], []), "", limit, off, is_missing=cwd is None)
+        off = self._find_reason_off(wanted, limit)
+        cwd = self._disk.real_folder(wanted.start) if off is None and wanted.start is not None else None
+        if cwd is None:
+            return Instructions(Chain("cwd"), Fitted([], []), "", limit, off, is_missing=off is None)
         chain = load_chain(
             self._sources,
             self._disk,
@@ -144,9 +159,21 @@ class InstructionReader:
             depth=settings.include_depth,
         )
         head = load(SECTION_ID).text.removesuffix("{files}")
-        fitted = fit([_piece(file) for file in chain.files if file.source is not None], limit - len(head))
+        fitted = fit([piece for file in chain.files if (piece := _piece(file)) is not None], limit - len(head))
         text = head + fitted.text if fitted.text else ""
         return Instructions(chain, fitted, text, limit, None)
+
+    def _find_reason_off(self, wanted: Wanted, limit: int) -> OffReason | None:
+        """Return why a turn has no instruction files, the reason nearest to it first; None where it may have some."""
+        if wanted.folder.files == "off":
+            return "thread"
+        if wanted.start is None:
+            return "no_folder"
+        if not wanted.agent_takes:
+            return "agent"
+        if not self._settings().enabled or not limit:
+            return "disabled"
+        return "workspace" if wanted.state.mode == "off" else None
 
     # -- section and diagnostics -----------------------------------------------------------------------------------
 
@@ -211,11 +238,13 @@ class InstructionReader:
     # -- what is kept ----------------------------------------------------------------------------------------------
 
     def record(self, tx: Tx, workspace_id: str, given: Instructions) -> None:
-        """Store the files' texts that are new, and notify of what differs from the workspace's last turn."""
-        before, now = read_instruction_state(tx, workspace_id).used, given.digests
-        if before == now:
+        """Store the files' texts that are new, and notify of what differs from the last turn that had them."""
+        used, now = read_instruction_state(tx, workspace_id).used, given.digests
+        if not given.differs(used):
             return
-        put_instructions_used(tx, workspace_id, now)
+        others = {folder: files for folder, files in used.items() if folder not in given.used}
+        put_instructions_used(tx, workspace_id, others | {key: files for key, files in given.used.items() if files})
+        before = {path: sha for folder in given.used for path, sha in used.get(folder, {}).items()}
         at = self._clock.now()
         for file in given.loaded:
             if file.source is not None and before.get(file.path) != file.source.sha256:
@@ -232,20 +261,26 @@ class InstructionReader:
             for path, sha in before.items()
             if path not in now
         ]
-        notice = InstructionsChanged(workspace_id=workspace_id, files=files)
-        tx.after_commit(lambda: self._notify("instructions/changed", notice))
+        if files:
+            notice = InstructionsChanged(workspace_id=workspace_id, files=files)
+            tx.after_commit(lambda: self._notify("instructions/changed", notice))
 
 
-def _piece(file: LoadedFile) -> SteeringText:
+def _piece(file: LoadedFile) -> SteeringText | None:
+    """Return a file as it stands in the prompt: one that cannot be read is named, a refused include is not."""
     by = f" (included by {file.included_by})" if file.included_by is not None else ""
-    text = file.source.text if file.source is not None else ""
-    return SteeringText(file.path, f"### {file.path}{by}\n\n", text, file.level)
+    if file.source is not None:
+        return SteeringText(file.path, f"### {file.path}{by}\n\n", file.source.text, file.level)
+    if file.problem in HARMLESS or by:
+        return None
+    notice = f"[{file.path}: left out, {str(file.problem).replace('_', ' ')}]\n"
+    return SteeringText(file.path, "", notice, file.level)
 
 
 def lines_used(file: LoadedFile, fitted: Fitted) -> int:
     """Return how many lines of a file stand in the prompt."""
     if file.source is None or not file.source.text:
         return 0
-    lines = file.source.text.count("\n") + (not file.source.text.endswith("\n"))
-    cut: Sequence[int] = [cut.from_line - 1 for cut in fitted.cuts if cut.path == file.path]
-    return min([lines, *cut])
+    cut = next((cut for cut in fitted.cuts if cut.path == file.path), None)
+    kept = file.source.text[: len(file.source.text) - cut.chars] if cut is not None else file.source.text
+    return kept.count("\n") + (not kept.endswith("\n")) if kept else 0

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from protocol.conversation.values import AgentLayer
-from protocol.guidance import AgentProblem, AgentProblemCode, InstructionProblem
+from protocol.guidance import AgentProblem, AgentProblemCause, AgentProblemCode, InstructionProblem
 
 Stamp: TypeAlias = tuple[int, int, int, int]
 """Device, inode, size and time of the last change in nanoseconds: equal ones mean the same bytes."""
@@ -73,6 +73,8 @@ class AgentFolder(Struct, frozen=True):
     files: Mapping[str, AgentFile]
     config: Mapping[str, object] | None
     problems: Sequence[AgentProblem] = ()
+    lines: Mapping[str, int] = {}
+    """The line of each key of its config.yaml."""
 
 
 class AgentShelf(Protocol):
@@ -87,6 +89,8 @@ class AgentShelf(Protocol):
         ...
 
 
-def problem(code: AgentProblemCode, key: str | None = None) -> AgentProblem:
+def problem(
+    code: AgentProblemCode, key: str | None = None, line: int | None = None, cause: AgentProblemCause | None = None
+) -> AgentProblem:
     """Return a problem of a definition."""
-    return AgentProblem(code=code, key=key)
+    return AgentProblem(code=code, key=key, line=line, cause=cause)

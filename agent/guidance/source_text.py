@@ -4,13 +4,16 @@ Rule 1: every other byte of the file stays as it is.
 Rule 2: pure, and linear in the text: it may come from a stranger's repository.
 """
 
+import codecs
 import hashlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from unicodedata import category
 
 from msgspec import Struct
 
+from agent.guidance.blocks import split_blocks
 from agent.guidance.ports import UnreadFile
 from promt.patterns import compile_late
 
@@ -18,22 +21,22 @@ MAX_TOKEN_CHARS = 1024
 
 _HIDDEN = compile_late("[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 """Bidi controls, zero-width characters and tags: they can say to a model what no reader of the file sees."""
-_FENCE = compile_late(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)")
-_BLANK_LINE = compile_late(r"\n[ \t\r]*\n")
 _TICKS = compile_late("`+")
 _TOKEN = compile_late(r"(?<![^\s(\[{<\"'`])@(?P<path>[^\s`@]+)")
 _TRAILING = ".,;:!?)]}>'\"*_"
 
 
 class IncludeToken(Struct, frozen=True):
-    """A path behind an at sign, as it was written, and whether it stands in a code span."""
+    """A path behind an at sign, as it was written, and whether it stands in code."""
 
     written: str
     in_code: bool
 
     @property
     def names_a_path(self) -> bool:
-        """Return whether it can only be a path: a bare word may as well be somebody's name."""
+        """Return whether it can only be a path: a bare word may as well be somebody's name, in code a decorator's."""
+        if self.in_code:
+            return self.written.lower().endswith(".md")
         return any(mark in self.written for mark in "/\\.") or self.written.startswith("~")
 
 
@@ -55,15 +58,21 @@ def to_printable(name: str) -> str:
 
 
 def parse_source(data: bytes) -> SourceText:
-    """Return the text of a file's bytes. Raises `UnreadFile` where they are no UTF-8 text."""
-    if b"\0" in data:
-        raise UnreadFile("binary")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UnreadFile("binary") from None
-    clean, hidden = take_out_hidden(text)
+    """Return the text of a file's bytes. Raises `UnreadFile` where they are none."""
+    clean, hidden = take_out_hidden(decode_source(data))
     return SourceText(clean, hashlib.sha256(data).hexdigest(), hidden, find_includes(clean))
+
+
+def decode_source(data: bytes) -> str:
+    """Return the text of a file's bytes: UTF-8, or UTF-16 with its mark. Raises `UnreadFile` where they are none."""
+    is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = data.decode("utf-16" if is_utf_16 else "utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnreadFile("binary" if b"\0" in data and not is_utf_16 else "not_utf8") from None
+    if "\0" in text:
+        raise UnreadFile("binary")
+    return text
 
 
 def take_out_hidden(text: str) -> tuple[str, dict[int, int]]:
@@ -78,40 +87,23 @@ def take_out_hidden(text: str) -> tuple[str, dict[int, int]]:
 
 
 def find_includes(text: str) -> tuple[IncludeToken, ...]:
-    """Return the include tokens outside of fenced code, each once, in order."""
+    """Return the include tokens, each once, in order; one that also stands outside code is not in code."""
     if "@" not in text:
         return ()
     found: dict[IncludeToken, None] = {}
-    for paragraph in _BLANK_LINE.split(_without_fences(text)):
-        if "@" not in paragraph:
+    for block in split_blocks(text):
+        if "@" not in block.text:
             continue
-        spans = list(_code_spans(paragraph))
-        for match in _TOKEN.finditer(paragraph):
+        spans = [(0, len(block.text))] if block.is_code else list(_code_spans(block.text))
+        for match in _TOKEN.finditer(block.text):
             written = match["path"].rstrip(_TRAILING)[:MAX_TOKEN_CHARS]
-            in_code = any(start <= match.start() < end for start, end in spans)
+            before = bisect_right(spans, (match.start(), len(block.text)))
+            in_code = before > 0 and match.start() < spans[before - 1][1]
             if written:
                 found[IncludeToken(written, in_code)] = None
-    return tuple(found)
-
-
-def _without_fences(text: str) -> str:
-    """Return the text with blank lines in place of fenced code."""
-    kept: list[str] = []
-    fence = ""
-    for line in text.split("\n"):
-        marked = _FENCE.match(line)
-        mark = marked["mark"] if marked is not None else ""
-        rest = marked["rest"] if marked is not None else ""
-        if fence:
-            is_end = mark[:1] == fence[0] and len(mark) >= len(fence) and not rest.strip()
-            fence = "" if is_end else fence
-            kept.append("")
-        elif mark and not (mark[0] == "`" and "`" in rest):  # that would be a code span
-            fence = mark
-            kept.append("")
-        else:
-            kept.append(line)
-    return "\n".join(kept)
+    return tuple(
+        token for token in found if not token.in_code or IncludeToken(token.written, in_code=False) not in found
+    )
 
 
 def _code_spans(paragraph: str) -> Iterator[tuple[int, int]]:

@@ -163,12 +163,12 @@ class Guidance:
             return TurnGuidance(problem=problem)
         by_role = self._agents.provider_of(definition.about.model_role) if definition is not None else None
         instructions = None
-        if wanted is not None and (definition is None or definition.about.instructions):
+        if wanted is not None:
             # the window of a host's own model is not known here
             window = self._window(provider or found.provider or by_role) if driver == "gateway" else None
-            instructions = self._reader.read(wanted._replace(window_tokens=window))
+            instructions = self._read(wanted._replace(window_tokens=window), definition)
         given: dict[str, list[Contribution]] = {}
-        if instructions is not None:
+        if instructions is not None and instructions.off not in {"thread", "no_folder"}:  # as without a folder
             given[INSTRUCTIONS_HOOK] = self._reader.contributions(instructions)
         if definition is not None:
             given[DEFINITION_HOOK] = self._agents.contributions(definition)
@@ -183,6 +183,11 @@ class Guidance:
             workspace_id=thread.workspace_id,
             instructions=instructions,
         )
+
+    def _read(self, wanted: Wanted, definition: HelperDefinition | None) -> Instructions:
+        """Return the instructions of a turn in which an agent acts, or none. Reads the disk."""
+        takes = definition is None or definition.about.instructions
+        return self._reader.read(wanted._replace(agent_takes=takes))
 
     def _find_definition(self, found: StoredThread) -> HelperDefinition | None:
         """Return the definition by which a thread acts now. Reads the disk. Raises `Refused` where it is not valid."""
@@ -200,12 +205,12 @@ class Guidance:
         return self._model.window_tokens("main", provider)
 
     async def record(self, guidance: TurnGuidance) -> None:
-        """Keep which instruction files a turn that has begun is given, where they differ from those of the last one."""
+        """Keep which instruction files a turn that has begun is given, where these folders had others."""
         given = guidance.instructions
         if given is None or given.off is not None:
             return
         used = (await self._db.read(lambda tx: read_instruction_state(tx, guidance.workspace_id))).used
-        if used != given.digests:
+        if given.differs(used):
             await self._db.jot(lambda tx: self._reader.record(tx, guidance.workspace_id, given))
 
     # -- methods ---------------------------------------------------------------------------------------------------
@@ -228,13 +233,7 @@ class Guidance:
         definition = await anyio.to_thread.run_sync(self._find_definition, found) if found is not None else None
         by_role = self._agents.provider_of(definition.about.model_role) if definition is not None else None
         wanted = wanted._replace(window_tokens=self._window((found.provider if found is not None else None) or by_role))
-        takes_files = definition is None or definition.about.instructions
-        given = await anyio.to_thread.run_sync(self._reader.read, wanted) if takes_files else None
-        if given is None:
-            limit = self._reader.limit(wanted.window_tokens)
-            return InstructionsPreviewResult(
-                text="", files=[], cut=[], budget=InstructionBudget(limit=limit, used=0), boundary="cwd"
-            )
+        given = await anyio.to_thread.run_sync(self._read, wanted, definition)
         files = [
             InstructionFile(
                 path=file.path,

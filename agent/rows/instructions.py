@@ -1,4 +1,4 @@
-"""Rows of instruction files: whether a workspace uses them, which its last turn had, and the texts that they had."""
+"""Rows of instruction files: whether a workspace uses them, which its last turns had, and the texts that they had."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -13,21 +13,32 @@ from protocol.seams.ports import Tx
 MAX_VERSIONS = 50
 """Versions kept of one file: those of months, as a rule changes a few times a week at most."""
 
-_USED: Final = msgspec.json.Decoder(dict[str, str])
+MAX_FOLDERS = 256
+"""Folders of one workspace whose files are known; of those that were worked in longest ago files are told once more."""
+
+_USED: Final = msgspec.json.Decoder(dict[str, dict[str, str]])
 """Built at import: msgspec does not guard two threads that build the decoder of one type at once."""
 
 
 class InstructionState(Struct, frozen=True):
-    """The mode of a workspace's instruction files, and the digests of those that its last turn had, by path."""
+    """The mode of a workspace's instruction files, and the digests of those that its last turns had, by path.
+
+    They are kept for each folder that files came from, by its key, the one that was worked in last at the end.
+    """
 
     mode: InstructionMode = "on"
-    used: Mapping[str, str] = {}
+    used: Mapping[str, Mapping[str, str]] = {}
 
 
 def read_instruction_state(tx: Tx, workspace_id: str) -> InstructionState:
     """Return the instruction state of a workspace; the default where none is stored."""
     row = tx.one(SQL["instruction_state"], {"workspace_id": workspace_id})
-    return InstructionState(row[0], _USED.decode(row[1])) if row else InstructionState()
+    if row is None:
+        return InstructionState()
+    try:
+        return InstructionState(row[0], _USED.decode(row[1]))
+    except msgspec.ValidationError:  # as they were stored once, without folders: they are told once more
+        return InstructionState(row[0])
 
 
 def put_instruction_mode(tx: Tx, workspace_id: str, mode: InstructionMode) -> None:
@@ -35,9 +46,10 @@ def put_instruction_mode(tx: Tx, workspace_id: str, mode: InstructionMode) -> No
     tx.run(SQL["put_instruction_mode"], {"workspace_id": workspace_id, "mode": mode})
 
 
-def put_instructions_used(tx: Tx, workspace_id: str, used: Mapping[str, str]) -> None:
-    """Store the digests of the files that a turn had, by path."""
-    tx.run(SQL["put_instructions_used"], {"workspace_id": workspace_id, "used": to_json(dict(used))})
+def put_instructions_used(tx: Tx, workspace_id: str, used: Mapping[str, Mapping[str, str]]) -> None:
+    """Store the digests of the files that turns had, for each folder by path; the last `MAX_FOLDERS` are kept."""
+    kept = dict([*used.items()][-MAX_FOLDERS:])
+    tx.run(SQL["put_instructions_used"], {"workspace_id": workspace_id, "used": to_json(kept)})
 
 
 def add_instruction_version(tx: Tx, workspace_id: str, path: str, version: InstructionVersion) -> None:

@@ -237,7 +237,7 @@ class Threads:
             updated_at=now,
             agent=definition.ref if definition is not None else None,
         )
-        folder = WorkFolder(params.cwd, params.instruction_files, params.instruction_profile)
+        folder = _choose_folder(params, parent)
         return StoredThread(thread, params.instructions, params.model, params.provider, 0, folder)
 
     async def thread_get(self, params: ThreadParams) -> ThreadResult:
@@ -344,6 +344,15 @@ class Threads:
         found = await self._db.read(lambda tx: list_runs(tx, params, before, params.limit + 1))
         page, following = cut_page(found, params.limit, lambda one: (one[0],))
         return HooksRunsResult(runs=[run for _, run in page], next_cursor=following)
+
+
+def _choose_folder(params: ThreadStartParams, parent: StoredThread | None) -> WorkFolder:
+    """Return the folder that a new thread works in; a helper that names none works in its parent's, by its rules."""
+    own = WorkFolder(params.cwd, params.instruction_files, params.instruction_profile)
+    if parent is None or own.cwd is not None:
+        return own
+    cwd, files, profile = parent.folder
+    return WorkFolder(cwd, own.files or files, profile if own.profile == "default" else own.profile)
 
 
 def _require_same_place(thread: Thread, params: ThreadStartParams) -> Thread:

@@ -25,6 +25,6 @@ def read_front_matter(text: str) -> FrontMatter:
     if found is None:
         return FrontMatter({}, 0)
     try:
-        return FrontMatter(read_plain_yaml(found[1]), found.end())
+        return FrontMatter(read_plain_yaml(found[1]).table, found.end())
     except NotPlainYamlError:
         return FrontMatter({}, 0)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from agent.guidance.definitions import AGENTS_FILE, CONFIG_FILE, FILES
 from agent.guidance.ports import AgentFile, AgentFolder, Stamp, UnreadFile, problem
-from gateway.files.plain_yaml import NotPlainYamlError, read_plain_yaml
+from agent.guidance.source_text import decode_source
+from gateway.files.plain_yaml import NotPlainYamlError, PlainYaml, read_plain_yaml
 from gateway.files.safe_open import FolderEntry, SafeFolder, UnsafeFileError
 from protocol.conversation.values import AgentLayer
 from protocol.guidance import AgentProblem, AgentProblemCode
@@ -190,7 +191,7 @@ def _definition(folder: SafeFolder, layer: AgentLayer, slug: str, texts: Collect
     by_name = {entry.name: entry for entry in folder.list_folder(slug)}
     by_letters = {name.casefold(): name for name in by_name}
     files: dict[str, AgentFile] = {}
-    config: dict[str, object] | None = None
+    config = PlainYaml({}, {})
     problems: list[AgentProblem] = []
     for name in FILES:
         entry = by_name.get(name)
@@ -212,9 +213,9 @@ def _definition(folder: SafeFolder, layer: AgentLayer, slug: str, texts: Collect
         if name == CONFIG_FILE:
             try:
                 config = read_plain_yaml(text)
-            except NotPlainYamlError:
-                problems.append(problem("config_invalid", name))
-    return AgentFolder(layer, slug, files, config, problems)
+            except NotPlainYamlError as error:
+                problems.append(problem("config_invalid", name, error.line, error.cause))
+    return AgentFolder(layer, slug, files, config.table, problems, config.lines)
 
 
 def _bytes_of(folder: SafeFolder, path: str) -> tuple[bytes, AgentProblemCode | None]:
@@ -228,9 +229,7 @@ def _bytes_of(folder: SafeFolder, path: str) -> tuple[bytes, AgentProblemCode | 
 
 def _text_of(data: bytes) -> str | None:
     """Return the bytes as text; None where they are none."""
-    if b"\0" in data:
-        return None
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        return decode_source(data)
+    except UnreadFile:
         return None

@@ -5,33 +5,56 @@ Rule 2: an anchor, a tag, a second document or deep nesting ends the reading: no
 a small text large or slow.
 """
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
+
+if TYPE_CHECKING:  # the process that reads files has no use for the wire
+    from protocol.guidance import AgentProblemCause
 
 MAX_BYTES = 16 * 1024
 MAX_DEPTH = 32
 
 
 class NotPlainYamlError(Exception):
-    """The text is no YAML, or more of it than is read here."""
+    """The text is no YAML, or more of it than is read here: the cause, and its line from 1 where there is one."""
+
+    def __init__(self, cause: "AgentProblemCause", line: int | None = None) -> None:
+        self.cause: AgentProblemCause = cause
+        self.line = line
+        super().__init__(cause, line)
 
 
-def read_plain_yaml(text: str) -> dict[str, Any]:
+class PlainYaml(Struct, frozen=True):
+    """The table that a text holds, and the line of each of its keys, from 1."""
+
+    table: dict[str, Any]
+    lines: dict[str, int]
+
+
+def read_plain_yaml(text: str) -> PlainYaml:
     """Return the table that a text holds; an empty one for an empty text. Raises `NotPlainYamlError`."""
     if len(text.encode()) > MAX_BYTES:
-        raise NotPlainYamlError
+        raise NotPlainYamlError("too_large")
     import yaml  # noqa: PLC0415  # a gateway without such files never needs it
 
     module: Any = yaml
+    reader = _Reader(module)
     try:
-        events = module.parse(text, Loader=getattr(module, "CBaseLoader", module.BaseLoader))
-        value = _Reader(module).read(events)
-    except (module.YAMLError, RecursionError, ValueError):
-        raise NotPlainYamlError from None
-    if value == "":
-        return {}
-    if not isinstance(value, dict):
-        raise NotPlainYamlError
-    return cast("dict[str, Any]", value)
+        for event in module.parse(text, Loader=getattr(module, "CBaseLoader", module.BaseLoader)):
+            reader.take(event)
+    except (module.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)  # its words may be those of the file
+        last = text.removesuffix("\n").count("\n")  # what is not closed is missed behind the end
+        raise NotPlainYamlError("syntax", min(mark.line, last) + 1 if mark is not None else None) from None
+    return reader.result()
+
+
+class _Level(Struct, frozen=True):
+    """A table or list that is being read: keys and values in turn, or values; a list has no keys."""
+
+    values: list[Any]
+    keys: dict[str, int] | None
 
 
 class _Reader:
@@ -39,39 +62,51 @@ class _Reader:
 
     def __init__(self, module: Any) -> None:
         self._yaml = module
-        self._stack: list[list[Any]] = []
-        self._is_table: list[bool] = []
+        self._levels: list[_Level] = []
         self._done: list[Any] = []
+        self._keys: dict[str, int] = {}
 
-    def read(self, events: Any) -> Any:
-        for event in events:
-            self._take(event)
-        if len(self._done) > 1:
-            raise NotPlainYamlError
-        return self._done[0] if self._done else ""
+    def result(self) -> PlainYaml:
+        """Return what was read. Raises `NotPlainYamlError` where it is no table."""
+        value = self._done[0] if self._done else ""
+        if value == "":
+            return PlainYaml({}, {})
+        if not isinstance(value, dict):
+            raise NotPlainYamlError("no_table", 1)
+        return PlainYaml(cast("dict[str, Any]", value), self._keys)
 
-    def _take(self, event: Any) -> None:
-        yaml = self._yaml
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
-            raise NotPlainYamlError
+    def take(self, event: Any) -> None:
+        """Read an event further. Raises `NotPlainYamlError`."""
+        yaml, line = self._yaml, event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise NotPlainYamlError("anchor", line)
+        if getattr(event, "tag", None):
+            raise NotPlainYamlError("tag", line)
+        if isinstance(event, yaml.DocumentStartEvent) and self._done:
+            raise NotPlainYamlError("second_document", line)
         if isinstance(event, yaml.ScalarEvent):
-            self._put(event.value)
+            self._put(event.value, line)
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            if len(self._stack) == MAX_DEPTH:
-                raise NotPlainYamlError
-            self._stack.append([])
-            self._is_table.append(isinstance(event, yaml.MappingStartEvent))
+            if len(self._levels) == MAX_DEPTH:
+                raise NotPlainYamlError("too_deep", line)
+            self._levels.append(_Level([], {} if isinstance(event, yaml.MappingStartEvent) else None))
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            values = self._stack.pop()
-            self._put(_table(values) if self._is_table.pop() else values)
+            ended = self._levels.pop()
+            values, keys = ended.values, ended.keys
+            if keys is not None and not self._levels:
+                self._keys = keys
+            self._put(values if keys is None else dict(zip(values[::2], values[1::2], strict=True)), line)
 
-    def _put(self, value: Any) -> None:
-        (self._stack[-1] if self._stack else self._done).append(value)
-
-
-def _table(values: list[Any]) -> dict[str, Any]:
-    """Return keys and values in turn as a table; a key that is no text, or stands there twice, ends the reading."""
-    keys = values[::2]
-    if not all(isinstance(key, str) for key in keys) or len(set(keys)) < len(keys):
-        raise NotPlainYamlError
-    return dict(zip(keys, values[1::2], strict=True))
+    def _put(self, value: Any, line: int) -> None:
+        """Add a value where it belongs; as a key only a text, and once."""
+        if not self._levels:
+            self._done.append(value)
+            return
+        values, keys = self._levels[-1].values, self._levels[-1].keys
+        if keys is not None and len(values) % 2 == 0:
+            if not isinstance(value, str):
+                raise NotPlainYamlError("key_not_text", line)
+            if value in keys:
+                raise NotPlainYamlError("double_key", line)
+            keys[value] = line
+        values.append(value)

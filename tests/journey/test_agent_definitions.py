@@ -127,6 +127,9 @@ async def test_the_order_of_a_prompt_and_what_an_agent_refuses_of_it(tmp_path: P
         ]
         assert [[one["path"] for one in given["files"]] for given in shown] == [["AGENTS.md"], []]
         assert (shown[1]["text"], shown[1]["budget"]["used"]) == ("", 0)
+        (entry,) = shown[1]["diagnostics"]
+        assert entry["data"] == {"reason": "agent"}
+        assert told(turn["prompt_manifest"], "instructions_off") == [entry]
         put(den.agents, {"top/AGENTS.md": ""})
         failed = await refusal(client, "instructions/preview", {"thread_id": "thr_trn_top"})
         assert failed.reason == "agent_invalid"  # as its turn would be

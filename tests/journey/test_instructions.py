@@ -10,6 +10,7 @@ from guidance_stage import GuidedDen, paths, put, section, told
 from home_bytes import files_holding, needles
 from spawned import drain, every, journey, on_posix, refusal, remember, take_turn
 
+from agent.guidance.chain import MAX_FILE_BYTES
 from gateway.wire.client import GatewayClient
 
 pytestmark = pytest.mark.followed
@@ -104,7 +105,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
     deep = {f"d{n}.md": f"depth {n}\n@d{n + 1}.md\n" for n in range(1, 7)}
     root = (
         "Read @docs/rules.md first, (also @docs/more.md).\n@../../secret @../secret.md @~/x @/etc/passwd @out.md @C:\\rules.md\n"
-        "`@docs/span.md`\n\n```\n@docs/fenced.md\n```\nmail a@docs/mail.md, ask @alice\n@gone.md @bin.dat @.env @d1.md\n"
+        "`@docs/span.md`\n\n```\n@docs/fenced.md\n@app.route @angular/core\n```\n\n    @docs/indented.md\n\nmail a@docs/mail.md, ask @alice\n@gone.md @bin.dat @.env @d1.md\n"
     )
     put(tmp_path, {"secret.md": "top secret", "user/x": "of the home", "repo/.git/": ""})
     put(
@@ -115,6 +116,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             "docs/more.md": "more rules @../AGENTS.md\n",
             "docs/span.md": "in a span",
             "docs/fenced.md": "in a fence",
+            "docs/indented.md": "below four blanks",
             "docs/mail.md": "in an address",
             "bin.dat": b"\0\1",
             ".env": "TOKEN=walrus",
@@ -134,6 +136,7 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             "root:",
             "in a span",
             "in a fence",
+            "below four blanks",
             "in an address",
             "walrus",
             "depth 6",
@@ -148,6 +151,8 @@ async def test_knowledge_statement_31_only_what_lies_inside_is_included_and_refu
             "@C:\\rules.md": "absolute",
             "@out.md": "outside",
             "@docs/span.md": "in_code",
+            "@docs/fenced.md": "in_code",
+            "@docs/indented.md": "in_code",
             "@gone.md": "missing",
             "@bin.dat": "binary",
             "@.env": "secret_file",
@@ -281,6 +286,47 @@ async def test_knowledge_statement_34_a_job_without_a_folder_has_the_chain_of_it
 
 
 @journey
+async def test_a_file_that_cannot_be_given_is_named_in_the_prompt(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(den.repo, {".git/": "", "AGENTS.md": "x" * (MAX_FILE_BYTES + 1), "in/AGENTS.md": "nested rules"})
+    async with den.client() as client:
+        turn = await live(client, den.repo / "in")
+        assert "[AGENTS.md: left out, too large]\n" in den.system(turn["turn_id"])
+        assert "nested rules" in den.system(turn["turn_id"])
+        (entry,) = told(manifest_of(turn), "instructions_unreadable")
+        assert (entry["message"], entry["data"]) == ("AGENTS.md", {"reason": "too_large"})
+        assert paths(manifest_of(turn)) == ["in/AGENTS.md"]
+
+
+@journey
+async def test_a_helper_works_in_the_folder_of_its_parent_unless_it_names_another(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(den.repo, {".git/": "", "AGENTS.md": "rules of the root", "CLAUDE.md": "rules for one"})
+    put(tmp_path / "else", {".git/": "", "AGENTS.md": "rules from elsewhere"})
+    async with den.client() as client:
+        await client.request(
+            "thread/start", {"thread_id": "thr_top", "cwd": str(den.repo), "instruction_profile": "claude"}
+        )
+        await client.request(
+            "thread/start", {"thread_id": "thr_closed", "cwd": str(den.repo), "instruction_files": "off"}
+        )
+        await client.request("thread/start", {"thread_id": "thr_nowhere"})
+        for parent, cwd, more, wanted in (
+            ("thr_top", None, {}, "rules for one"),
+            ("thr_top", None, {"instruction_profile": "codex"}, "rules of the root"),
+            ("thr_top", tmp_path / "else", {}, "rules from elsewhere"),
+            ("thr_top", None, {"instruction_files": "off"}, None),
+            ("thr_closed", None, {}, None),
+            ("thr_nowhere", None, {}, None),
+        ):
+            turn = await live(client, cwd, parent_thread_id=parent, **more)
+            system = den.system(turn["turn_id"])
+            assert [text for text in ("rules for one", "rules of the root", "elsewhere") if text in system] == (
+                [wanted.removeprefix("rules from ")] if wanted is not None else []
+            ), (parent, cwd, more)
+
+
+@journey
 async def test_a_thread_without_a_folder_has_no_instructions_and_no_hook_more(tmp_path: Path) -> None:
     den = GuidedDen(tmp_path)
     put(den.repo, {".git/": "", "AGENTS.md": "rules of the root"})
@@ -362,6 +408,33 @@ async def test_a_workspace_is_switched_off_and_on_and_changes_are_told_and_kept(
 
 
 @journey
+async def test_work_in_another_folder_is_no_change_of_its_files(tmp_path: Path) -> None:
+    den = GuidedDen(tmp_path)
+    put(tmp_path, {"a/.git/": "", "a/AGENTS.md": "rules of a", "a/in/AGENTS.md": "nested"})
+    put(tmp_path, {"b/.git/": "", "b/AGENTS.md": "rules of b"})
+    folders = [tmp_path / "a", tmp_path / "b", tmp_path / "a" / "in"]
+    async with den.client() as client:
+
+        def changes() -> list[list[tuple[str, str]]]:
+            told = [given["files"] for name, given in client.received if name == "instructions/changed"]
+            return [[(one["path"], one["change"]) for one in files] for files in told]
+
+        for folder in folders * 3:
+            await live(client, folder)
+        first = [[("AGENTS.md", "added")], [("AGENTS.md", "added")], [("in/AGENTS.md", "added")]]
+        assert changes() == first
+        put(tmp_path, {"b/AGENTS.md": "other rules of b"})
+        (tmp_path / "a" / "in" / "AGENTS.md").unlink()
+        for folder in folders * 2:
+            await live(client, folder)
+        await drain(client)
+        assert changes() == [*first, [("AGENTS.md", "changed")], [("in/AGENTS.md", "removed")]]
+        ask = {"workspace_id": "ws_here", "path": "AGENTS.md"}
+        kept = await every(client, "instructions/versions", "versions", **ask)
+        assert [one["text"] for one in kept] == ["other rules of b", "rules of b", "rules of a"]
+
+
+@journey
 async def test_a_forgotten_memory_leaves_kept_versions_of_instruction_files(tmp_path: Path) -> None:
     den, (word,) = GuidedDen(tmp_path), needles(1)
     put(den.repo, {".git/": "", "AGENTS.md": f"Be brief. The vault is called {word}. Be kind."})
@@ -401,6 +474,16 @@ async def test_a_preview_is_what_a_turn_is_given(tmp_path: Path) -> None:
         ]
         assert shown["files"][1]["used_lines"] == 1
         assert shown["files"][0]["used_lines"] == shown["cut"][0]["from_line"] - 1
+        for thread_id, more, reason in (
+            ("thr_off", {"cwd": str(den.repo), "instruction_files": "off"}, "thread"),
+            ("thr_nowhere", {}, "no_folder"),
+        ):
+            await client.request("thread/start", {"thread_id": thread_id, **more})
+            without = await client.request("instructions/preview", {"thread_id": thread_id})
+            assert (without["text"], without["files"]) == ("", [])
+            assert [(one["code"], one["data"]) for one in without["diagnostics"]] == [
+                ("instructions_off", {"reason": reason})
+            ]
         claude = await client.request("instructions/preview", {"cwd": str(den.repo), "profile": "claude"})
         assert [one["path"] for one in claude["files"]] == ["AGENTS.md"]
         for params, reason in (

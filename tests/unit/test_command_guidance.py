@@ -63,9 +63,11 @@ def test_agents_are_listed_and_shown_part_by_part(tmp_path: Path) -> None:
         tmp_path / "home" / "agents",
         {**agent("clerk", config="hooks: x\n", soul="Calm.", memory="Seed."), "bad/AGENTS.md": "x"},
     )
+    put(tmp_path / "home" / "agents", {"twice/AGENTS.md": "x", "twice/config.yaml": "name: x\nname: y\n"})
     listed = run("agents")
     assert (listed.code, listed.out) == (0, "clerk\tClerk\tDoes clerk things.\tignored key hooks\n")
     assert "not valid: bad: missing config.yaml" in listed.err
+    assert "not valid: twice: config invalid config.yaml, line 2 (double key)" in listed.err
     shown = run("agents", "show", "clerk")
     assert "Work carefully." in shown.out
     assert "Calm." not in shown.out

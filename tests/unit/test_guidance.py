@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.guidance.budget import SteeringText, fit
-from agent.guidance.chain import InstructionSources, load_chain
+from agent.guidance.chain import MAX_FILE_BYTES, InstructionSources, load_chain
 from agent.guidance.definitions import FILES, HelperDefinition, TopDefinition, judge, judge_whole
+from agent.guidance.ports import UnreadFile
 from agent.guidance.source_text import find_includes, parse_source, take_out_hidden
 from gateway.files.guidance_files import AgentFolders, InstructionFiles
-from gateway.files.plain_yaml import NotPlainYamlError, read_plain_yaml
+from gateway.files.plain_yaml import NotPlainYamlError, PlainYaml, read_plain_yaml
 from protocol.guidance import InvalidAgent
 
 TOKENS = [
@@ -22,9 +23,20 @@ TOKENS = [
     ("`@code.md` and ``a ` @more.md`` then @out.md", [("code.md", True), ("more.md", True), ("out.md", False)]),
     ("one ` tick @free.md", [("free.md", False)]),
     ("a tick ` here\n\n@free.md ` there", [("free.md", False)]),
-    ("```\n@in.md\n```\n@out.md", [("out.md", False)]),
-    ("~~~~\n@in.md\n~~~\n@in.md\n~~~~\n@out.md", [("out.md", False)]),
-    ("```\n@never.md", []),
+    ("```\n@in.md\n```\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("~~~~\n@in.md\n~~~\n@in.md\n~~~~\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("```\n@never.md", [("never.md", True)]),
+    ("para\n\n    @in.md\n\n\t@tab.md\n\n@out.md", [("in.md", True), ("tab.md", True), ("out.md", False)]),
+    ("# Head\n    @in.md", [("in.md", True)]),
+    ("para\n    @goes-on.md", [("goes-on.md", False)]),
+    ("- entry\n\n    @of-it.md\n\n      @in.md", [("of-it.md", False), ("in.md", True)]),
+    ("1. entry\n   - nested\n\n     @of-it.md\n\npara\n\n    @in.md", [("of-it.md", False), ("in.md", True)]),
+    ("- entry\n\n  ```\n  @in.md\n  ```\n\n  @out.md", [("in.md", True), ("out.md", False)]),
+    ("- entry\n\n    ```\n    @in.md\n    ```\n    @out.md", [("in.md", True), ("out.md", False)]),
+    ("- ```\n  @in.md\n  ```\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("- ```\n  @in.md\n@out.md", [("in.md", True), ("out.md", False)]),
+    ("* * *\n\n    @in.md", [("in.md", True)]),
+    ("Read @a.md, as in\n\n    Read @a.md", [("a.md", False)]),
     ("```js` @span.md", [("span.md", False)]),
     ("@a.md @a.md", [("a.md", False)]),
     ("@~/x @../y. @/z!", [("~/x", False), ("../y", False), ("/z", False)]),
@@ -39,6 +51,13 @@ def test_include_tokens(text: str, found: list[tuple[str, bool]]) -> None:
 def test_a_long_text_of_backticks_costs_a_moment() -> None:
     text = "@a.md " + " ".join("`" * n for n in range(1, 1400)) + " " + "` " * 50_000
     assert [token.written for token in find_includes(text)] == ["a.md"]
+    assert len(find_includes("`a` @b.md " * 50_000)) == 1
+    for lines in (
+        "- " * 50_000 + "@a.md",
+        "\n".join(" " * n + "- @a.md" for n in range(1000)),
+        "-\n\n" * 50_000 + "@a.md",
+    ):
+        assert [token.written for token in find_includes(lines)] == ["a.md"]
 
 
 @given(st.text(st.characters(exclude_characters="\u061c\u180e\ufeff", exclude_categories=["Cs", "Cf"])))
@@ -81,17 +100,31 @@ def test_the_innermost_is_kept_first_and_a_cut_stands_at_a_heading() -> None:
     assert [one.chars for one in fit(pieces, 10).cuts] == [len(outer), 9, 6]
 
 
-def test_a_rule_of_one_long_line_is_told_in_part() -> None:
-    rule = "Answer in one line. " * 650
-    outer = SteeringText("AGENTS.md", "### AGENTS.md\n\n", "Be kind.\n\n" * 5000)
-    inner = SteeringText("sub/AGENTS.md", "### sub/AGENTS.md\n\n", f"# Rules\n\n{rule}\n", 1)
-    fitted = fit([outer, inner], 12_000)
-    assert 11_000 < len(fitted.text) <= 12_000
-    assert "Answer in one line. Answer" in fitted.texts[1]
-    assert "line.…\n[sub/AGENTS.md: lines 3-3 left out" in fitted.texts[1]
-    assert [cut.path for cut in fitted.cuts] == ["AGENTS.md", "sub/AGENTS.md"]
-    chinese = SteeringText("AGENTS.md", "", "规则" * 9000)
-    assert 900 < len(fit([chinese], 1000).text) <= 1000
+LONG_LINES = [
+    ("Keep this rule number one. " * 600, "one. "),  # at a sentence
+    ("# Rules\n\n" + "keep all of these words " * 700, " "),  # at a word
+    ("漢" * 20_000, "漢"),
+]
+
+
+@each(("text", "ending"), LONG_LINES)
+def test_a_line_too_long_for_its_room_is_cut_within(text: str, ending: str) -> None:
+    fitted = fit([SteeringText("A", "", text)], 4000)
+    (cut,) = fitted.cuts
+    kept = text[: len(text) - cut.chars]
+    assert fitted.text == f"{kept}\n{cut.notice}"
+    assert kept.endswith(ending)
+    assert 3900 < len(fitted.text) <= 4000
+
+
+def test_the_outer_text_has_the_room_that_the_inner_one_left() -> None:
+    inner = "inner " * 100 + "\n\n" + "too long " * 1000
+    pieces = [SteeringText("A", "", "An outer rule.\n\n" * 100), SteeringText("B", "", inner, 1)]
+    fitted = fit(pieces, 1100)
+    assert [cut.path for cut in fitted.cuts] == ["A", "B"]
+    assert fitted.texts[1].startswith("inner inner")
+    assert fitted.texts[0].startswith("An outer rule.\n\nAn outer rule.\n\n")
+    assert 1050 < len(fitted.text) <= 1100
 
 
 def test_a_chain_ends_at_its_32nd_include(tmp_path: Path) -> None:
@@ -103,6 +136,13 @@ def test_a_chain_ends_at_its_32nd_include(tmp_path: Path) -> None:
     assert {file.problem for file in chain.files if not file.source} == {"too_many"}
 
 
+def test_utf_16_with_its_mark_is_text() -> None:
+    for name in ("utf-16-le", "utf-16-be"):
+        assert parse_source("\ufeffBe kind, caf\u00e9.\n".encode(name)).text == "Be kind, caf\u00e9.\n"
+    with pytest.raises(UnreadFile, match="not_utf8"):
+        parse_source(b"\xff\xfea")
+
+
 def test_an_empty_file_hides_none_and_a_link_that_leads_elsewhere_is_told(tmp_path: Path) -> None:
     disk = InstructionFiles()
     for folder in ("empty", "bare", "led", "twin"):
@@ -112,6 +152,9 @@ def test_an_empty_file_hides_none_and_a_link_that_leads_elsewhere_is_told(tmp_pa
         {"empty/AGENTS.md": "\ufeff \n", "empty/CLAUDE.md": "Be brief.", "bare/AGENTS.md": "", "led/rules.md": "x"},
     )
     put(tmp_path, {"twin/CLAUDE.md": "Be kind."})
+    beside = {"huge": b"x" * (MAX_FILE_BYTES + 1), "latin": "caf\u00e9".encode("latin-1"), "data": b"\0\1"}
+    for name, data in beside.items():
+        put(tmp_path, {f"{name}/.git/": "", f"{name}/AGENTS.md": data, f"{name}/CLAUDE.md": "Be kind."})
     (tmp_path / "led" / "AGENTS.md").symlink_to("rules.md")
     (tmp_path / "twin" / "AGENTS.md").symlink_to("CLAUDE.md")
 
@@ -124,6 +167,9 @@ def test_an_empty_file_hides_none_and_a_link_that_leads_elsewhere_is_told(tmp_pa
     assert load("bare") == [("AGENTS.md", "empty")]
     assert load("led") == [("AGENTS.md", "link")]
     assert load("twin") == [("CLAUDE.md", None)]
+    assert load("huge") == [("AGENTS.md", "too_large"), ("CLAUDE.md", None)]
+    assert load("latin") == [("AGENTS.md", "not_utf8"), ("CLAUDE.md", None)]
+    assert load("data") == [("AGENTS.md", "binary"), ("CLAUDE.md", None)]
 
 
 def test_a_name_is_taken_in_its_very_letters(tmp_path: Path) -> None:
@@ -133,22 +179,50 @@ def test_a_name_is_taken_in_its_very_letters(tmp_path: Path) -> None:
     assert disk.find(str(tmp_path), "agents.md") is not None
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[" * 16_000, "a: &x 1", "a: *x", "a: !!int 1", "- 1", "a: 1\na: 2", "a: 1\n---\nb: 2", "a: {b: [", "x" * 17_000],
-)
-def test_yaml_of_strangers_is_refused(text: str) -> None:
-    with pytest.raises(NotPlainYamlError):
+NOT_PLAIN = [
+    ("[" * 16_000, "too_deep", 1),
+    ("a: 1\nb: &x 1", "anchor", 2),
+    ("a: *x", "anchor", 1),
+    ("a:\n  - !!int 1", "tag", 2),
+    ("- 1", "no_table", 1),
+    ("a: 1\nb: {a: 2}\na: 3", "double_key", 3),
+    ("[1]: 2", "key_not_text", 1),
+    ("a: 1\n---\nb: 2", "second_document", 2),
+    ("a: {b: [", "syntax", 1),
+    ("a: 1\nb: secret: 2", "syntax", 2),
+    ("a: \x01", "syntax", None),
+    ("x" * 17_000, "too_large", None),
+]
+
+
+@each(("text", "cause", "line"), NOT_PLAIN)
+def test_yaml_of_strangers_is_refused_with_its_line_and_cause(text: str, cause: str, line: int | None) -> None:
+    with pytest.raises(NotPlainYamlError) as refused:
         read_plain_yaml(text)
+    assert (refused.value.cause, refused.value.line) == (cause, line)
 
 
 def test_plain_yaml_is_texts() -> None:
-    assert read_plain_yaml("a: no\nb: [1, x]\nc:\n  d: 2026-01-01\n") == {
-        "a": "no",
-        "b": ["1", "x"],
-        "c": {"d": "2026-01-01"},
-    }
-    assert read_plain_yaml("") == {}
+    assert read_plain_yaml("a: no\nb: [1, x]\nc:\n  d: 2026-01-01\n") == PlainYaml(
+        {"a": "no", "b": ["1", "x"], "c": {"d": "2026-01-01"}},
+        {"a": 1, "b": 2, "c": 3},
+    )
+    assert read_plain_yaml("") == PlainYaml({}, {})
+
+
+def test_a_value_that_is_wrong_is_told_with_its_line_and_without_itself(tmp_path: Path) -> None:
+    put(
+        tmp_path / "vault",
+        {"one/AGENTS.md": "x", "one/config.yaml": f"description: d\nname: {'n' * 81}\ntools: hush\n"},
+    )
+    found = folders(tmp_path).read("one", {"AGENTS.md"})
+    assert found is not None
+    judged = judge(found)
+    assert isinstance(judged, InvalidAgent)
+    assert [(one.code, one.key, one.line, one.cause) for one in judged.problems] == [
+        ("config_invalid", "name", 2, "too_long"),
+        ("config_invalid", "tools", 3, "wrong_value"),
+    ]
 
 
 def folders(tmp_path: Path) -> AgentFolders:

@@ -67,6 +67,19 @@ export type AgentNotes = "all" | "doors" | "off";
 
 export type AgentPart = "agents" | "memory" | "soul";
 
+export type AgentProblemCause =
+  | "anchor"
+  | "double_key"
+  | "key_not_text"
+  | "no_table"
+  | "second_document"
+  | "syntax"
+  | "tag"
+  | "too_deep"
+  | "too_large"
+  | "too_long"
+  | "wrong_value";
+
 export type AgentProblemCode =
   | "bad_slug"
   | "config_invalid"
@@ -321,6 +334,7 @@ export type InstructionProblem =
   | "in_code"
   | "link"
   | "missing"
+  | "not_utf8"
   | "outside"
   | "repeated"
   | "secret_file"
@@ -603,10 +617,16 @@ export interface AgentPatch {
   system_prompt?: string | null;
 }
 
-/** Something wrong with a definition: a code, and the file or key that it is about. */
+/**
+ * Something wrong with a definition: a code, and the file or key that it is about.
+ *
+ * Of `config_invalid` also the cause, and the line in config.yaml; never what stands there.
+ */
 export interface AgentProblem {
   code: AgentProblemCode;
   key: string | null;
+  line: number | null;
+  cause: AgentProblemCause | null;
 }
 
 /** The agent definition that a thread acts by: its folder's name, its layer, and a digest of its files. */
@@ -4080,7 +4100,10 @@ export interface ThreadStartParams {
   agent?: boolean;
   /** The folder that is worked in: an absolute path. */
   cwd?: string | null;
-  /** Whether instruction files are added; absent, where a `cwd` is given. */
+  /**
+   * Whether instruction files are added; absent, where a `cwd` is given. A helper that names no `cwd`
+   * has its parent's, and its parent's choice.
+   */
   instruction_files?: InstructionFiles | null;
   /** Default: "default". */
   instruction_profile?: InstructionProfile;

@@ -23,6 +23,7 @@ InstructionProblem: TypeAlias = Literal[
     "in_code",
     "link",
     "missing",
+    "not_utf8",
     "outside",
     "repeated",
     "secret_file",
@@ -48,6 +49,20 @@ AgentProblemCode: TypeAlias = Literal[
     "unreadable",
     "wrong_case",
 ]
+AgentProblemCause: TypeAlias = Literal[
+    "anchor",
+    "double_key",
+    "key_not_text",
+    "no_table",
+    "second_document",
+    "syntax",
+    "tag",
+    "too_deep",
+    "too_large",
+    "too_long",
+    "wrong_value",
+]
+"""The reason why a configuration, or a value in it, is invalid."""
 
 
 # -- instruction files -----------------------------------------------------------------------------------------------
@@ -154,15 +169,23 @@ class InstructionChange(Wire):
 
 
 class AgentProblem(Wire):
-    """Something wrong with a definition: a code, and the file or key that it is about."""
+    """Something wrong with a definition: a code, and the file or key that it is about.
+
+    Of `config_invalid` also the cause, and the line in config.yaml; never what stands there.
+    """
 
     code: AgentProblemCode
     key: str | None = None
+    line: int | None = None
+    cause: AgentProblemCause | None = None
 
     @property
     def in_words(self) -> str:
-        """Return the code with blanks, and what it is about."""
-        return " ".join([*self.code.split("_"), *([self.key] if self.key else [])])
+        """Return the code with blanks, what it is about, its line and its cause."""
+        key = f" {self.key}" if self.key else ""
+        line = f", line {self.line}" if self.line is not None else ""
+        cause = f" ({self.cause.replace('_', ' ')})" if self.cause is not None else ""
+        return f"{self.code.replace('_', ' ')}{key}{line}{cause}"
 
 
 class Agent(Wire):

@@ -54,7 +54,7 @@ def _instructions(given: argparse.Namespace) -> int:
         show_json(result)
     else:
         _show_preview(result)
-    return OK if result.text else NEGATIVE
+    return OK if result.text and any(file.problem is None for file in result.files) else NEGATIVE
 
 
 def _switch(given: argparse.Namespace) -> int:

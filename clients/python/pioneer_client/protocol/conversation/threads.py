@@ -83,7 +83,10 @@ class ThreadStartParams(Params):
     cwd: WorkPath | None = None
     instruction_files: Annotated[
         InstructionFiles | None,
-        Meta(description="Whether instruction files are added; absent, where a `cwd` is given."),
+        Meta(
+            description="Whether instruction files are added; absent, where a `cwd` is given. A helper that names no "
+            "`cwd` has its parent's, and its parent's choice."
+        ),
     ] = None
     instruction_profile: InstructionProfile = "default"
 
