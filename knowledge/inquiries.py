@@ -188,7 +188,7 @@ class FileInquiries:
         counts = Counter(one.gate for one in misses)
         away = snapshot.away
         counts["collection"] = len(away)
-        counts["file_state"], counts["verified"] = snapshot.pending, found.dropped
+        counts["file_state"], counts["verified"] = snapshot.pending, len(found.dropped)
         gates = [GateCount(name=name, stopped=counts[name]) for name in GATES]
         return KnowledgeExplainResult(
             state="unavailable" if away else None,
