@@ -21,7 +21,7 @@ from knowledge.search.finding import RankedPiece
 from knowledge.search.readable_files import READABLE
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import visible_collections
-from protocol.base import DEFAULT_WORKSPACE
+from protocol.base import DEFAULT_WORKSPACE, Diagnostic
 from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError
 from protocol.files.knowledge import (
@@ -188,7 +188,7 @@ class FileInquiries:
         counts = Counter(one.gate for one in misses)
         away = snapshot.away
         counts["collection"] = len(away)
-        counts["file_state"], counts["verified"] = snapshot.pending, found.dropped
+        counts["file_state"], counts["verified"] = snapshot.pending, len(found.dropped)
         gates = [GateCount(name=name, stopped=counts[name]) for name in GATES]
         return KnowledgeExplainResult(
             state="unavailable" if away else None,
@@ -202,11 +202,12 @@ class FileInquiries:
         (before,) = place_of(params.cursor, (LAST,))
 
         def read(tx: Tx) -> ChangesResult:
-            events = list_changes(
-                tx, name=params.collection_id or "", since=params.since_at or 0, before=before, limit=params.limit + 1
-            )
+            name = params.collection_id or ""
+            events = list_changes(tx, name=name, since=params.since_at or 0, before=before, limit=params.limit + 1)
             page, more = cut_page(events, params.limit, lambda one: (one.seq,))
-            return ChangesResult(events=page, next_cursor=more)
+            is_unknown = bool(name) and not events and find_collection(tx, name) is None
+            unknown = [Diagnostic(code="no_match", message="No collection has that id.")] if is_unknown else []
+            return ChangesResult(events=page, next_cursor=more, diagnostics=unknown)
 
         return await self._means.db.read(read)
 

@@ -12,6 +12,7 @@ from protocol.unicode_forms import normalize
 HASH_DIGITS = 8
 
 _LINES = compile_late(r"L([1-9][0-9]{0,8})(?:-L?([1-9][0-9]{0,8}))?(?:~([0-9a-f]{8}))?")
+_LIKE_LINES = compile_late(r"L[0-9]+(?:-L?[0-9]*)?(?:~.*)?")
 _QUOTED = compile_late(r"[%#\x00-\x1f\x7f]")
 _ESCAPE = compile_late(r"%([0-9A-Fa-f]{2})")
 _NOT_OF_SLUG = compile_late(r"[^\w\- ]")
@@ -58,6 +59,11 @@ def read_address(text: str) -> Address | None:
         return address._replace(anchor=place)
     first, last = int(found[1]), int(found[2] or found[1])
     return address._replace(from_line=first, to_line=last, text_hash=found[3]) if first <= last else None
+
+
+def resembles_lines(anchor: str) -> bool:
+    """Return whether an anchor was meant as lines: they count from 1, and eight small digits are a hash."""
+    return _LIKE_LINES.fullmatch(anchor) is not None
 
 
 def slug_of(heading: str) -> str:

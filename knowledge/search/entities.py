@@ -15,7 +15,7 @@ from knowledge.rows.links import HOUSE, SINGLE_STRENGTHS, TAGGED, form_and_line,
 from knowledge.search.addresses import quote_path
 from knowledge.search.readable_files import follow_path
 from knowledge.search.visible import Part, part_of, select_by_source, visible_collections
-from protocol.base import EdgeOrigin
+from protocol.base import Diagnostic, EdgeOrigin
 from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError
 from protocol.files.graph import (
@@ -45,6 +45,7 @@ from retrieval.rows.links import (
 )
 
 MOST_CANDIDATES = 20
+UNKNOWN = "No page, folder, tag or file of code has that name."
 DIRECTIONS: Mapping[str, Sequence[Direction]] = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
 SUPERSEDED_BY = "superseded_by"
 
@@ -155,7 +156,8 @@ class EntityReader:
                 limit=params.limit + 1,
             )
             page, more = cut_page(found, params.limit, lambda one: (one.id,))
-            return EdgesResult(edges=[_to_file_edge(tx, edge) for edge in page], next_cursor=more)
+            unknown = [] if entities else [Diagnostic(code="no_match", message=UNKNOWN)]
+            return EdgesResult(edges=[_to_file_edge(tx, edge) for edge in page], next_cursor=more, diagnostics=unknown)
 
         return await self._means.db.read(read)
 

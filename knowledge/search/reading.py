@@ -27,7 +27,7 @@ from knowledge.ports import KnowledgeMeans
 from knowledge.rows.contents import PlacedPiece, pieces_of
 from knowledge.rows.files import hurry_files
 from knowledge.scan.roots import reason_of_loss
-from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, slug_of
+from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, resembles_lines, slug_of
 from knowledge.search.current_rules import CurrentRules
 from knowledge.search.outline import find_outline, is_opted_out
 from knowledge.search.readable_files import ReadableFile, locate, read_bytes
@@ -332,6 +332,9 @@ def _next_line(starts: Sequence[int], first: int, cut: int, whole: int) -> int |
 def _find_section(anchor: str, outline: Sequence[OutlineEntry]) -> tuple[int, int]:
     """Return the lines of the section that an anchor names. Raises `CallerError` where there is none."""
     place = _find_heading(anchor, outline, range(len(outline)))
+    if place is None and resembles_lines(anchor):
+        problem = "Neither a heading of the file nor lines, which are written `#L12-L30` or `#L12-L30~9f2c4e1a`"
+        raise CallerError.at("$.address", problem)
     if place is None:
         raise CallerError.missing("heading in that file")
     end = _end_of_section(outline, place)

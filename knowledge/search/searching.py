@@ -69,8 +69,8 @@ class FoundFiles(NamedTuple):
     hits: list[KnowledgeHit]
     stale: set[int]
     """The rows of files that changed since they were indexed."""
-    dropped: int
-    """The number of pieces that no file has any more."""
+    dropped: frozenset[int]
+    """Pieces that no file has any more."""
     crowded: frozenset[int]
     """Pieces beyond `HITS_OF_A_FILE`."""
 
@@ -173,16 +173,19 @@ class KnowledgeSearcher:
             pieces = [one for each in fresh if (one := read_related(tx, each, params)) is not None]
             return related, pieces, read_packed_texts(tx, (one.pieces[0] for one in pieces), MOST_PDFS)
 
-        def show(others: Sequence[RelatedPieces], packed: Mapping[int, bytes]) -> tuple[list[KnowledgeHit], set[int]]:
+        def show(others: Sequence[RelatedPieces], packed: Mapping[int, bytes]) -> FoundFiles:
             hits: list[KnowledgeHit] = []
+            dropped: set[int] = set()
             with self._open_disk(snapshot, packed) as disk:
                 for one in others:
                     shown = show_related(disk, one)
-                    if shown is not None:
-                        piece = RankedPiece(shown[0], one.places, ScoreParts(related=one.related.score), [])
-                        hit = self._to_hit(piece, shown[1], terms)
-                        hits.append(msgspec.structs.replace(hit, via=one.related.via))
-                return hits, disk.stale
+                    if shown is None:
+                        dropped.add(one.pieces[0].id)
+                        continue
+                    piece = RankedPiece(shown[0], one.places, ScoreParts(related=one.related.score), [])
+                    hit = self._to_hit(piece, shown[1], terms)
+                    hits.append(msgspec.structs.replace(hit, via=one.related.via))
+                return FoundFiles(hits, disk.stale, frozenset(dropped), frozenset())
 
         related, others, packed = await self._means.db.read(read)
         hits = [
@@ -191,10 +194,10 @@ class KnowledgeSearcher:
             else hit
             for hit in found.hits
         ]
-        linked, stale = await anyio.to_thread.run_sync(show, others, packed, abandon_on_cancel=True)
-        await self._hurry_files(snapshot, stale)
-        dropped = found.dropped + len(others) - len(linked)
-        return found._replace(hits=[*hits, *linked], stale=found.stale | stale, dropped=dropped)
+        linked = await anyio.to_thread.run_sync(show, others, packed, abandon_on_cancel=True)
+        await self._hurry_files(snapshot, linked.stale)
+        stale, dropped = found.stale | linked.stale, found.dropped | linked.dropped
+        return FoundFiles([*hits, *linked.hits], stale, dropped, found.crowded)
 
     def _open_disk(self, snapshot: _Snapshot, packed: Mapping[int, bytes]) -> Disk:
         return Disk(self._means.open_root, partial(hash_of, self._means), snapshot.rules, packed)
@@ -234,7 +237,7 @@ class KnowledgeSearcher:
         of_content: Counter[int] = Counter()
         crowded: set[int] = set()
         addresses: set[str] = set()
-        dropped = 0
+        dropped: set[int] = set()
         with self._open_disk(snapshot, snapshot.packed) as disk:
             for one in snapshot.ranked:
                 if len(hits) >= most:
@@ -245,7 +248,7 @@ class KnowledgeSearcher:
                     continue
                 shown = disk.show(one.piece, one.places)
                 if shown is None:
-                    dropped += 1
+                    dropped.add(one.piece.id)
                     continue
                 hit = self._to_hit(one, shown, terms)
                 if hit.address in addresses:  # a line that says the same over and over is in several pieces
@@ -254,7 +257,7 @@ class KnowledgeSearcher:
                 addresses.add(hit.address)
                 of_content[one.piece.content] += 1
                 hits.append(hit)
-            return FoundFiles(hits, disk.stale, dropped, frozenset(crowded))
+            return FoundFiles(hits, disk.stale, frozenset(dropped), frozenset(crowded))
 
     def _to_hit(self, one: RankedPiece, shown: ShownPiece, terms: Sequence[str]) -> KnowledgeHit:
         mask = self._means.scanner.mask
@@ -359,7 +362,7 @@ def _find_unknown(
 def _list_diagnostics(snapshot: _Snapshot, found: FoundFiles, hits: Sequence[KnowledgeHit]) -> list[Diagnostic]:
     diagnostics: list[Diagnostic] = []
     if found.dropped:
-        diagnostics.append(Diagnostic(code="stale_dropped", data={"count": found.dropped}))
+        diagnostics.append(Diagnostic(code="stale_dropped", data={"count": len(found.dropped)}))
     away = [known.collection_id for known in snapshot.away]
     if away:
         diagnostics.append(Diagnostic(code="collection_unavailable", data={"collection_ids": away}))

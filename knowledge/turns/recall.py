@@ -4,15 +4,16 @@ Rule 1: `knowledge.recall` searches by the message and shows only good hits; `kn
 searches of the plan of a turn that asks for files, and shows weaker hits, too.
 Rule 2: every piece is read from the disk before it is shown. It is shown once, as data in a block of its own.
 Rule 3: at its deadline a hook returns what it has found, with the reason `deadline`.
+Rule 4: of several searches each gives its best piece before one gives its second, and those that a name narrows come
+first. Where little room is left, pieces are cut shorter, so that each file that is named has one.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 import anyio
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from knowledge.search.demands import SearchDemands
 from knowledge.turns.permission import find_denial_of_recall
@@ -68,20 +69,25 @@ class _Answer(Struct, frozen=True):
     """The hits of a search of a turn, and what is withheld of what it found."""
 
     hits: list[KnowledgeHit]
+    is_named: bool
+    """A name narrowed the search."""
     has_collections: bool = False
-    dropped: int = 0
+    dropped: frozenset[int] = frozenset()
     """Pieces that their files do not say any more."""
     away: frozenset[str] = frozenset()
     """Collections whose folder is away."""
 
 
-def _note_withheld(answers: Sequence[_Answer]) -> list[DiagnosticContribution]:
-    """Return for the hook's run what a search says in its diagnostics, as counts.
+def _order_by_turns(answers: Sequence[_Answer]) -> list[KnowledgeHit]:
+    """Return the best hit of each search, then the second of each, and so on; those of named files first."""
+    found = [(not answer.is_named, turn, hit) for answer in answers for turn, hit in enumerate(answer.hits)]
+    return [hit for *_, hit in sorted(found, key=lambda one: one[:2])]
 
-    Several searches meet the same pieces: the most of any is told.
-    """
+
+def _note_withheld(answers: Sequence[_Answer]) -> list[DiagnosticContribution]:
+    """Return for the hook's run what a search says in its diagnostics, as counts."""
     counts = {
-        "stale_dropped": max((answer.dropped for answer in answers), default=0),
+        "stale_dropped": len({piece for answer in answers for piece in answer.dropped}),
         "collection_unavailable": len({name for answer in answers for name in answer.away}),
     }
     return [DiagnosticContribution(code=code, data={"count": count}) for code, count in counts.items() if count]
@@ -111,36 +117,33 @@ class _FileRecall:
         self._settings = settings
 
     async def _recall(self, given: HookInput, searches: Sequence[_PlannedSearch]) -> HookOutput:
-        """Return the hits of the searches, made in order; a hit is shown once.
-
-        Searches that a name narrows share the room, so that each of two files that are compared has its pieces.
-        """
-        settings = self._settings()
-        found: list[KnowledgeHit] = []
+        """Return the hits of the searches by turns; a hit is shown once."""
+        most = self._settings().prompt_hits
         answers: list[_Answer] = []
         with anyio.move_on_after((TIMEOUT_MS - HAND_OVER_MS) / 1000) as patience:
-            for number, planned in enumerate(searches):
-                room = settings.prompt_hits - len(found)
+            for planned in sorted(searches, key=lambda one: one.query.entity is None):
+                of_named = sum(len(answer.hits) for answer in answers if answer.is_named)
+                room = most if planned.query.entity is not None else most - of_named
                 if room <= 0:
                     break
-                named = sum(one.query.entity is not None for one in searches[number:])
-                sharing = named if planned.query.entity is not None else 1
-                chars = max(planned.room // sharing, self._most_chars())
-                share = structs.replace(planned, room=min(planned.room, chars))
-                answers.append(await self._search(given, share, found, math.ceil(room / sharing)))
-                found += answers[-1].hits
+                answers.append(await self._search(given, planned, _order_by_turns(answers), room))
+        found, withheld = _order_by_turns(answers)[:most], _note_withheld(answers)
+        parts = min(sum(answer.is_named and bool(answer.hits) for answer in answers), most)
         if patience.cancelled_caught:
-            output = self._output(given, found, "partial" if found else "failed", "deadline")
+            output = self._output(given, found, "partial" if found else "failed", "deadline", parts)
         elif not any(answer.has_collections for answer in answers):
             return HookOutput()  # no folder of this workspace is recalled
+        elif found:
+            output = self._output(given, found, "recalled", "matched", parts)
         else:
-            output = self._output(given, found, "recalled" if found else "empty", "matched" if found else "no_match")
-        return HookOutput(contributions=[*output.contributions, *_note_withheld(answers)])
+            output = self._output(given, [], "empty", next((note.code for note in withheld), "no_match"))
+        return HookOutput(contributions=[*output.contributions, *withheld])
 
     async def _search(
         self, given: HookInput, planned: _PlannedSearch, before: Sequence[KnowledgeHit], room: int
     ) -> _Answer:
-        """Return the hits of one search, and what is withheld."""
+        """Return at most `room` hits of one search that are not in `before`, and what is withheld."""
+        is_named = planned.query.entity is not None
         source = planned.query.source or ""
         params = KnowledgeSearchParams(
             query=planned.query.query[:MAX_QUERY_CHARS],
@@ -154,7 +157,7 @@ class _FileRecall:
         try:
             snapshot, found = await self._searcher().find_files(params, demands)
         except GatewayError:  # the name is that of several pages
-            return _Answer([])
+            return _Answer([], is_named)
         kept: list[KnowledgeHit] = []
         left = planned.room
         for hit in found.hits:
@@ -164,22 +167,26 @@ class _FileRecall:
             left -= size
             kept.append(hit)
         away = frozenset(known.collection_id for known in snapshot.away)
-        return _Answer(kept, bool(snapshot.collections), found.dropped, away)
+        return _Answer(kept, is_named, bool(snapshot.collections), found.dropped, away)
 
-    def _most_chars(self) -> int:
-        """Return the most characters of a piece in the prompt."""
+    def _most_chars(self, parts: int = 1) -> int:
+        """Return the most characters of a piece in the prompt, if so many pieces have to fit."""
         settings = self._settings()
-        return min(settings.max_hit_chars, max(LEAST_CHARS, settings.prompt_chars - FRAME_CHARS))
+        return min(settings.max_hit_chars, max(LEAST_CHARS, (settings.prompt_chars - FRAME_CHARS) // max(1, parts)))
 
-    def _output(self, given: HookInput, hits: Sequence[KnowledgeHit], status: RecallStatus, reason: str) -> HookOutput:
+    def _output(
+        self, given: HookInput, hits: Sequence[KnowledgeHit], status: RecallStatus, reason: str, parts: int = 1
+    ) -> HookOutput:
+        """Return a block of the hits, each so short that the first `parts` of them fit."""
         settings, zone = self._settings(), zone_of(given.context.time_zone)
+        most_chars = self._most_chars(parts)
         return HookOutput(
             contributions=[
                 PromptContext(
                     context_id=self.context_id,
                     domain="knowledge",
-                    items=[to_context_item(hit, self._most_chars(), zone) for hit in hits],
-                    max_chars=max(settings.prompt_chars, FRAME_CHARS + self._most_chars()),  # room for one short piece
+                    items=[to_context_item(hit, most_chars, zone) for hit in hits],
+                    max_chars=max(settings.prompt_chars, FRAME_CHARS + most_chars),  # room for one short piece
                     max_item_chars=settings.max_hit_chars,
                     status=status,
                     reason=reason,

@@ -217,10 +217,11 @@ class KnowledgeChange(Wire):
 
 
 class ChangesResult(Wire):
-    """Changes, newest first."""
+    """Changes, newest first; `diagnostics` says where no collection has the id."""
 
     events: list[KnowledgeChange]
     next_cursor: str | None
+    diagnostics: list[Diagnostic] = []
 
 
 class FileVersionsParams(Params):

@@ -630,6 +630,18 @@ async def test_an_empty_answer_says_which_name_is_unknown(tmp_path):
         assert await reason(source="collection:zz") == "This workspace has no collection of that id."
         assert await reason(entity="zz") == "No file, folder or collection has that name."
         assert await reason(entity="notes:a.md") is None
+        for method, member, known, unknown in (
+            ("knowledge/edges", "entity", "notes:a.md", "zz:a.md"),
+            ("knowledge/changes", "collection_id", "notes", "zz"),
+        ):
+            assert (await client.request(method, {member: known}))["diagnostics"] == []
+            answer = await client.request(method, {member: unknown})
+            assert [one["code"] for one in answer["diagnostics"]] == ["no_match"], method
+        for method, place in (("knowledge/versions", {"path": "a.md"}), ("knowledge/entities", {})):
+            missing = await refusal(client, method, {"collection_id": "zz", **place})
+            assert (missing.reason, missing.message) == ("not_found", "There is no such collection."), method
+        await client.request("knowledge/collections/remove", {"collection_id": "notes"})
+        assert (await client.request("knowledge/changes", {"collection_id": "notes"}))["diagnostics"] == []
         wrong = await refusal(client, "knowledge/search", {"query": "walrus", "source": "files"})
         assert "collection:ID" in str(wrong.data)
 

@@ -144,6 +144,30 @@ async def test_knowledge_an_anchor_names_a_heading_below_another_one(tmp_path: P
         for anchor in ("Apple#C#", "Budget Plan!#Apple", "Nut#Next", "#" * 4000):
             failed = await refusal(client, "knowledge/read", {"address": f"notes:a.md#{anchor}"})
             assert failed.reason == "not_found", anchor
+            assert "heading" in str(failed), anchor
+
+
+@journey
+async def test_knowledge_an_address_with_a_wrong_hash_or_wrong_lines_is_told_as_such(tmp_path: Path) -> None:
+    files = {"a.md": "# L0\n\nOne.\n\n# L2-L0~cache\n\nTwo.\n", "b.md": "# B\n\nOne.\n", "c.txt": "One.\n"}
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, write(tmp_path / "notes", files))
+        for place in (
+            "L1~zz",
+            "L1-L3~9F2C4E1A",
+            "L1-L3~9f2c4e1",
+            "L1-L3~9f2c4e1a0",
+            "L1-L3~",
+            "L0",
+            "L3-",
+            "L0-L3~9f2c4e1a",
+        ):
+            for path in ("b.md", "c.txt"):
+                failed = await refusal(client, "knowledge/read", {"address": f"notes:{path}#{place}"})
+                assert (failed.reason, failed.data["details"]["path"]) == ("invalid_params", "$.address"), place
+                assert "nor lines" in str(failed), place
+        for anchor, text in {"L0": "# L0\n\nOne.\n\n", "L2-L0~cache": "# L2-L0~cache\n\nTwo.\n"}.items():
+            assert (await read(client, address=f"notes:a.md#{anchor}"))["text"] == text, anchor
 
 
 @journey

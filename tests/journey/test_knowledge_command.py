@@ -174,6 +174,8 @@ def test_a_folder_that_cannot_be_a_collection_is_named_with_the_code_of_its_mist
         ["knowledge", "edges", "a.md"],
     ):
         assert (run(*empty)[0], run(*empty, "--json")[0]) == (NEGATIVE, NEGATIVE), empty
+    assert "No page, folder, tag or file of code has that name." in run("knowledge", "edges", "gone")[1]
+    assert "No collection has that id." in run("knowledge", "changes", "gone")[1]
 
 
 def test_what_a_list_of_files_leaves_out_is_said_and_can_be_asked_for(tmp_path: Path) -> None:

@@ -230,50 +230,90 @@ async def test_knowledge_recall_shows_a_decision_with_its_place_and_the_manifest
 
 
 @journey
-async def test_each_file_that_a_message_names_has_its_pieces(tmp_path: Path) -> None:
-    parts = ("Plan", "Cost", "Risk", "Crew")
-    files = {
-        f"{name}.md": "".join(f"# {part}\n\nThe {part} of {name}: {'walrus ' * 40}.\n\n" for part in parts)
-        for name in ("alpha", "beta", "gamma")
-    }
-    async with Den(tmp_path / "den").client() as client:
-        await add(client, write(tmp_path / "notes", files))
+async def test_knowledge_recall_shows_pieces_of_each_file_that_a_message_names(tmp_path: Path) -> None:
+    told = " ".join(f"The ferry of word{n} leaves the pier at noon." for n in range(20))
+    parts = "\n".join(f"## Part {n}\n\n{told} p{n}x\n" for n in range(4))
+    files = {f"{name}.md": f"# {name.title()}\n\n{parts}" for name in ("alpha", "beta", "gamma")}
+    folder, den = write(tmp_path / "notes", files), Den(tmp_path / "den")
+    async with den.client() as client:
+        await add(client, folder)
         await client.request("thread/start", {"thread_id": "thr_1"})
-        for number, (text, names) in enumerate(
-            [
-                ("Compare alpha.md with beta.md, please.", {"alpha.md", "beta.md"}),
-                ("What is the difference between [[alpha]] and [[gamma]]?", {"alpha.md", "gamma.md"}),
-                ("Compare alpha.md, beta.md and gamma.md.", {"alpha.md", "beta.md", "gamma.md"}),
-            ]
-        ):
-            recall = (await recalled(client, text, f"trn_{number}"))["prompt_manifest"]["recall"]
-            found = {address.partition("#")[0].partition(":")[2] for address in recall["knowledge_ids"]}
-            assert found >= names, recall
+        number = 0
+
+        async def named(text: str, **settings: Any) -> list[str]:
+            """The files of the block for the plan, in order."""
+            nonlocal number
+            number += 1
+            await client.request("settings/update", {"update": {"knowledge": settings}})
+            prepared = await recalled(client, text, f"trn_{number}")
+            addresses = prepared["prompt_manifest"]["recall"]["knowledge_ids"]
+            return [address.partition(":")[2].partition(".md")[0] for address in addresses]
+
+        wide = {"prompt_chars": 12_000}
+        for text, wanted in {
+            "Compare alpha.md with beta.md, please.": ["alpha", "beta", "alpha", "beta"],
+            "difference between [[alpha]] and [[beta]]?": ["alpha", "beta", "alpha", "beta"],
+            "what do notes:beta.md and notes:alpha.md say": ["beta", "alpha", "beta", "alpha"],
+            "Compare alpha.md, beta.md and gamma.md": ["alpha", "beta", "gamma", "alpha"],
+            "Summarise alpha.md": ["alpha"] * 4,
+            "Compare alpha.md with missing.md": ["alpha"] * 4,
+        }.items():
+            assert await named(text, **wide) == wanted, text
+        # in little room the pieces are shorter, so that each file has one
+        every_one = "Compare alpha.md, beta.md and gamma.md"
+        assert set(await named(every_one, prompt_chars=2400)) == {"alpha", "beta", "gamma"}
+        assert set(await named("Compare alpha.md with beta.md", prompt_chars=1000)) == {"alpha", "beta"}
+        assert await named(every_one, prompt_chars=12_000, prompt_hits=2) == ["alpha", "beta"]
 
 
 @journey
-async def test_a_turn_says_what_was_withheld_of_its_files(tmp_path: Path) -> None:
-    folder = write(tmp_path / "notes", {"boffel.md": "# Boffel\n\nThe turbine Boffel turns at noon.\n"})
-    question = "What do my notes say about the turbine Boffel?"
+async def test_knowledge_recall_says_what_it_dropped(tmp_path: Path) -> None:
+    asks = "What do my notes say about the turbine Boffel?"
+    said = {"boffel.md": "# Boffel\n\nThe turbine Boffel has nine blades.\n"}
+    folder, den = (
+        write(tmp_path / "notes", said),
+        Den(tmp_path / "den", config="[gateway.memory]\nstrict_diagnostics_enabled = true\n"),
+    )
 
-    async def notes_of(turn_id: str) -> dict[str, Any]:
-        await recalled(client, question, turn_id)
+    async def dropped(turn_id: str, text: str = asks) -> tuple[str, dict[str, Any]]:
+        """The reason of a turn's recall, and what its hooks of files say."""
+        prepared = await recalled(client, text, turn_id)
+        assert file_blocks(prepared) == []
         runs = (await client.request("hooks/runs", {"turn_id": turn_id}))["runs"]
-        found = [note for run in runs if run["hook_id"].startswith("knowledge.") for note in run["diagnostics"]]
-        return {note["code"]: note["data"] for note in found}
+        notes = {
+            run["hook_id"]: {one["code"]: one["data"] for one in run["diagnostics"]}
+            for run in runs
+            if run["hook_id"] in {"knowledge.recall", "knowledge.active_recall"}
+        }
+        return prepared["prompt_manifest"]["recall"]["reason"], notes
 
-    strict = "[gateway.memory]\nstrict_diagnostics_enabled = true\n"
-    async with Den(tmp_path / "den", config=strict).client() as client:
-        name = await add(client, folder)
+    async with den.client() as client:
+        await add(client, folder)
         await client.request("thread/start", {"thread_id": "thr_1"})
-        assert await notes_of("trn_0") == {}
-        (folder / "boffel.md").write_text("# Boffel\n\nIt was sold.\n", encoding="utf-8")
-        assert await notes_of("trn_1") == {"stale_dropped": {"count": 1}}
+        assert file_blocks(await recalled(client, asks, "trn_0"))
+        write(folder, {"boffel.md": "# Nothing\n\nNothing turns here.\n"})
+        reason, notes = await dropped("trn_1")
+        assert reason == "stale_dropped"
+        assert notes["knowledge.recall"] == {"stale_dropped": {"count": 1}}
         await drain(client)
-        folder.rename(tmp_path / "away")
-        await client.request("knowledge/collections/scan", {"collection_id": name})
+        assert await dropped("trn_2") == ("no_match", {"knowledge.recall": {}, "knowledge.active_recall": {}})
+        write(folder, said)
+        await client.request("knowledge/collections/scan", {"collection_id": "notes"})
         await drain(client)
-        assert (await notes_of("trn_2"))["collection_unavailable"] == {"count": 1}
+        (folder / "boffel.md").unlink()
+        named = await dropped("trn_3", "What does boffel.md say of the turbine Boffel?")
+        assert named[1]["knowledge.recall"] == {"stale_dropped": {"count": 1}}
+        write(folder, said)
+        await client.request("knowledge/collections/scan", {"collection_id": "notes"})
+        await drain(client)
+        folder.rename(tmp_path / "elsewhere")
+        await client.request("knowledge/collections/scan", {"collection_id": "notes"})
+        await drain(client)
+        gone = {"collection_unavailable": {"count": 1}}
+        assert await dropped("trn_4") == (
+            "collection_unavailable",
+            {"knowledge.recall": gone, "knowledge.active_recall": gone},
+        )
 
 
 @journey
@@ -495,6 +535,14 @@ async def test_knowledge_statement_40_settings_of_turns_change_what_a_turn_is_gi
         assert 20 <= len(short.partition("]: ")[2]) <= 100
         assert await given(prompt_chars=0) == []
         assert max(len(line.partition("]: ")[2]) for line in await given(max_hit_chars=100)) <= 100
+        # each of the two recalls has these bounds: of a turn that asks for notes there are two blocks, and no piece twice
+        bounds = {"prompt_hits": 1, "prompt_chars": 1000, "min_relevancy": 0.1}
+        await client.request("settings/update", {"update": {"knowledge": bounds}})
+        both = await recalled(client, "What do my notes say of the walrus budget of each part?", "trn_both")
+        assert [len(block["source_refs"]) for block in both["context_blocks"]] == [1, 1]
+        assert len(set(both["prompt_manifest"]["recall"]["knowledge_ids"])) == 2
+        assert max(map(len, file_blocks(both))) <= 1000
+        await client.request("settings/update", {"update": {"knowledge": dict.fromkeys(bounds)}})
         assert await given(min_relevancy=1.0) == []
         assert await given(recall_enabled=False) == []
         assert await given(enabled=False) == []

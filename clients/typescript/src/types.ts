@@ -1038,10 +1038,11 @@ export interface ChangesParams {
   cursor?: string | null;
 }
 
-/** Changes, newest first. */
+/** Changes, newest first; `diagnostics` says where no collection has the id. */
 export interface ChangesResult {
   events: Array<KnowledgeChange>;
   next_cursor: string | null;
+  diagnostics: Array<Diagnostic>;
 }
 
 /** Chunks by state. */
@@ -1341,10 +1342,11 @@ export interface EdgesParams {
   context?: Context;
 }
 
-/** Edges, in the order in which they came. */
+/** Edges, in the order in which they came; `diagnostics` says where nothing has the entity's name. */
 export interface EdgesResult {
   edges: Array<FileEdge>;
   next_cursor: string | null;
+  diagnostics: Array<Diagnostic>;
 }
 
 /** Another workspace that would have answered a search, and with how many hits; never with what. */

@@ -30,7 +30,7 @@ from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, count_elsewhere, limit_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
 from protocol import methods as m
-from protocol.base import Elsewhere
+from protocol.base import Diagnostic, Elsewhere
 from protocol.errors import CallerError
 from protocol.files.graph import EdgesResult, FileEdge
 from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
@@ -64,7 +64,19 @@ def search_options() -> Mapping[str, dict[str, Any]]:
     return options
 
 
-def _show_rows(given: argparse.Namespace, result: Any, head: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+def _hint_messages(diagnostics: Sequence[Diagnostic]) -> None:
+    for one in diagnostics:
+        if one.message is not None:
+            hint(one.message)
+
+
+def _show_rows(
+    given: argparse.Namespace,
+    result: Any,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    diagnostics: Sequence[Diagnostic] = (),
+) -> int:
     """Show a result's rows, and hint where there are none or more of them; return the exit code."""
     if given.json:
         show_json(result)
@@ -72,6 +84,7 @@ def _show_rows(given: argparse.Namespace, result: Any, head: Sequence[str], rows
         show_table(head, rows)
         if not rows:
             hint("nothing found")
+        _hint_messages(diagnostics)
         if result.next_cursor is not None:
             hint(MORE)
     return OK if rows else NEGATIVE
@@ -127,9 +140,7 @@ def _show_hits(result: KnowledgeSearchResult) -> None:
     notices += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
     if not result.hits:
         hint("; ".join(["nothing found", *notices]))
-        for one in result.diagnostics:
-            if one.code == "no_match" and one.message is not None:
-                hint(one.message)
+        _hint_messages(result.diagnostics)
     elif notices:
         hint("; ".join(notices))
 
@@ -245,7 +256,7 @@ def _edges(given: argparse.Namespace) -> int:
         ]
         for one in result.edges
     ]
-    return _show_rows(given, result, ["from", "kind", "to", "strength", "where"], rows)
+    return _show_rows(given, result, ["from", "kind", "to", "strength", "where"], rows, result.diagnostics)
 
 
 def _changes(given: argparse.Namespace) -> int:
@@ -254,7 +265,7 @@ def _changes(given: argparse.Namespace) -> int:
         given, lambda door: collect_pages(door, m.KNOWLEDGE_CHANGES, params, "events", limit_of(given))
     )
     rows = [[when(one.at), words(one.event), one.collection_id, plain(one.path or "")] for one in result.events]
-    return _show_rows(given, result, ["when", "what", "collection", "file"], rows)
+    return _show_rows(given, result, ["when", "what", "collection", "file"], rows, result.diagnostics)
 
 
 VERBS: Mapping[str, tuple[Callable[[argparse.Namespace], int], str]] = {

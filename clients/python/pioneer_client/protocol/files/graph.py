@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, field
 
-from pioneer_client.protocol.base import At, Cursor, EdgeOrigin, Id, Limit, Params, Unit, Wire
+from pioneer_client.protocol.base import At, Cursor, Diagnostic, EdgeOrigin, Id, Limit, Params, Unit, Wire
 from pioneer_client.protocol.files.collections import CollectionId
 from pioneer_client.protocol.memory.values import Context
 
@@ -84,7 +84,8 @@ class FileEdge(Wire):
 
 
 class EdgesResult(Wire):
-    """Edges, in the order in which they came."""
+    """Edges, in the order in which they came; `diagnostics` says where nothing has the entity's name."""
 
     edges: list[FileEdge]
     next_cursor: str | None
+    diagnostics: list[Diagnostic] = []
