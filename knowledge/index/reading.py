@@ -50,14 +50,8 @@ from knowledge.rows.files import (
     waiting_files,
     waits_for_new,
 )
-from knowledge.rows.links import (
-    LinkedFile,
-    TextReferences,
-    find_waiting,
-    put_file,
-    put_references,
-    read_references,
-)
+from knowledge.rows.links import LinkedFile, find_waiting, put_file
+from knowledge.rows.references import TextReferences, put_references, read_references
 from knowledge.rows.vectors import mean_contents
 from knowledge.structure import ReadRequest, ReadText, TextStructure
 from protocol.notifications import KnowledgeIndexed, Progress

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from knowledge.rows.links import drop_references
+from knowledge.rows.references import drop_references
 from knowledge.rows.statements import SQL
 from knowledge.rows.vectors import cache_vectors_of, drop_vectors_of
 from protocol.seams.ports import SqlValue, Tx

@@ -10,16 +10,22 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from knowledge.links.finding import LinkForm, RawLink
 from knowledge.links.folders import INDEX_NOTES, FolderEntity, folder_of_index, list_folders_above
 from knowledge.links.resolving import Named, Names, Resolved, key_of, names_by_path, resolve, stem_of
+from knowledge.rows.references import (
+    LANGUAGES_OF_FORM,
+    TextReferences,
+    find_imported,
+    list_imports_of,
+    references_of_file,
+)
 from knowledge.rows.statements import SQL
 from protocol.base import encode
 from protocol.seams.ports import Tx
-from retrieval.packing import pack, unpack
+from retrieval.packing import unpack
 from retrieval.rows.graph import (
     Entity,
     EntityKind,
@@ -76,23 +82,6 @@ STRENGTHS: Mapping[LinkForm, tuple[str, float]] = {
 """The kind and strength of each form of a link."""
 SINGLE_STRENGTHS: Mapping[str, float] = dict(STRENGTHS.values())
 """The strength of a link that stands once, by its kind."""
-LANGUAGES_OF_FORM: Mapping[str, frozenset[str]] = {
-    "import_python": frozenset({"python"}),
-    "import_script": frozenset({"javascript", "typescript", "vue", "svelte"}),
-    "import_c": frozenset({"c", "cpp"}),
-    "import_ruby": frozenset({"ruby"}),
-    "import_rust": frozenset({"rust"}),
-}
-"""The languages that import in each form; in others such a line means something else."""
-
-
-class TextReferences(NamedTuple):
-    """The names that a text gives itself, its tags, and its links to others."""
-
-    aliases: list[str]
-    tags: list[str]
-    links: list[RawLink]
-    title: str = ""
 
 
 class LinkedFile(Struct, frozen=True):
@@ -121,64 +110,6 @@ class _Minted:
     def new(self, prefix: str) -> str:
         del prefix
         return self.entity_id
-
-
-def put_references(tx: Tx, content: int, references: TextReferences) -> None:
-    """Store the references of a content; without any, no row."""
-    if not any(references):
-        return
-    said = {name: msgspec.json.encode(getattr(references, name)).decode() for name in ("aliases", "tags")}
-    links = pack(msgspec.json.encode(references.links).decode()) if references.links else None
-    tx.run(SQL["put_references"], {"content": content, "title": references.title, **said, "links": links})
-    keys = {_key_number(link) for link in references.links if link.form in LANGUAGES_OF_FORM}
-    tx.run_many(SQL["add_import"], [{"key": key, "content": content} for key in sorted(keys)])
-
-
-def read_references(tx: Tx, content: int) -> TextReferences:
-    """Return the references of a content; empty ones where it has no row."""
-    row = tx.one(SQL["get_references"], {"content": content})
-    if row is None:
-        return TextReferences([], [], [])
-    aliases, tags = (msgspec.json.decode(part, type=list[str]) for part in row[:2])
-    return TextReferences(aliases, tags, _links_of(row[2]), row[3])
-
-
-def _links_of(packed: bytes | None) -> list[RawLink]:
-    words = unpack(packed)
-    return msgspec.json.decode(words, type=list[RawLink]) if words else []
-
-
-def references_of_file(tx: Tx, file: int) -> TextReferences:
-    """Return the references of a file's content."""
-    row = tx.one(SQL["card_of_file"], {"id": file})
-    return read_references(tx, row[1]) if row is not None and row[1] is not None else TextReferences([], [], [])
-
-
-def drop_references(tx: Tx, contents: Collection[int]) -> None:
-    """Remove the references of some contents."""
-    named = {"contents": encode(sorted(contents)).decode()}
-    for content, links in tx.all(SQL["links_of_contents"], named):
-        keys = {_key_number(link) for link in _links_of(links) if link.form in LANGUAGES_OF_FORM}
-        tx.run_many(SQL["drop_import"], [{"key": key, "content": content} for key in sorted(keys)])
-    tx.run(SQL["drop_references"], named)
-
-
-def titles_of(tx: Tx, contents: Collection[int]) -> dict[int, str]:
-    """Return by content the titles in the front matter; a content without one is left out."""
-    return dict(tx.all(SQL["titles_of"], {"contents": encode(sorted(contents)).decode()}))
-
-
-def _number_of(name: str) -> int:
-    """Return the 32-bit number of a name in the table of imports; two names that share one are resolved together."""
-    return _number_of_folded(fold_name(name))
-
-
-def _number_of_folded(folded: str) -> int:
-    return int.from_bytes(hashlib.blake2b(folded.encode(), digest_size=4).digest(), "big")
-
-
-def _key_number(link: RawLink) -> int:
-    return _number_of(key_of(link.form, link.target))
 
 
 def _files_of(tx: Tx, rows: Sequence[int]) -> dict[int, LinkedFile]:
@@ -326,7 +257,7 @@ def _relink(tx: Tx, place: str, names: set[str]) -> None:
     """Resolve every link by one of the names again."""
     sources: dict[str, str | None] = {}
     for name in names:
-        _import_again(tx, place, _number_of(name))
+        _import_again(tx, place, name)
         for edge in links_by_key(tx, HOUSE, place, name):
             if edge.kind == IMPORTS:
                 continue
@@ -338,13 +269,13 @@ def _relink(tx: Tx, place: str, names: set[str]) -> None:
                 _lead(tx, place, source, edge)
 
 
-def _import_again(tx: Tx, place: str, key: int) -> None:
-    """Resolve the imports of a name, given by its number, again in every file that has one."""
-    for row, packed in tx.all(SQL["importing_files"], {"key": key, "place": place}):
+def _import_again(tx: Tx, place: str, name: str) -> None:
+    """Resolve the imports of a name again in every file that has one."""
+    for row, links in list_imports_of(tx, place, name):
         file = _file_of(tx, row)
         entity = entity_of(tx, HOUSE, file.file_id) if file is not None else None
         if file is not None and entity is not None:
-            _put_imports(tx, file, entity.row, [one for one in _links_of(packed) if _key_number(one) == key])
+            _put_imports(tx, file, entity.row, links)
 
 
 def _put_imports(tx: Tx, file: LinkedFile, entity: int, links: Sequence[RawLink]) -> None:
@@ -435,11 +366,8 @@ def _find_linked(tx: Tx, moving: Sequence[_Moving]) -> list[_Moving]:
 
 def _find_wanted(tx: Tx, names: Collection[str]) -> set[str]:
     """Return the names that a stored link or import uses."""
-    folded = {name: fold_name(name) for name in names}
-    numbers = {name: _number_of_folded(one) for name, one in folded.items()}
-    linked = find_keys(tx, set(folded.values()))
-    imported = {key for (key,) in tx.all(SQL["imported_names"], {"keys": encode(sorted(numbers.values())).decode()})}
-    return {name for name in names if folded[name] in linked or numbers[name] in imported}
+    linked, imported = find_keys(tx, {fold_name(name) for name in names}), find_imported(tx, names)
+    return {name for name in names if name in imported or fold_name(name) in linked}
 
 
 def _relink_moved(tx: Tx, moved: _Moving) -> None:

@@ -13,7 +13,8 @@ from knowledge.links.resolving import split_target
 from knowledge.rows.collections import KnownCollection, find_collection
 from knowledge.rows.contents import FoundPiece, pieces_of, read_pieces
 from knowledge.rows.files import ContentPlace, find_file, places_of
-from knowledge.rows.links import HOUSE, MEMBER_OF, SINGLE_STRENGTHS, TAGGED, titles_of
+from knowledge.rows.links import HOUSE, MEMBER_OF, SINGLE_STRENGTHS, TAGGED
+from knowledge.rows.references import titles_of
 from knowledge.search.addresses import is_anchor_of
 from knowledge.search.ranking import total_of
 from knowledge.search.verifying import Disk, ShownPiece
