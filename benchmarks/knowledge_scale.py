@@ -22,8 +22,9 @@ from gateway.wire.client import GatewayClient, console_script
 from knowledge.collections import build_rowless_collection
 from knowledge.rows.contents import FoundPiece
 from knowledge.rows.files import ContentPlace
-from knowledge.search.current_rules import CurrentRules
 from knowledge.search.verifying import Disk
+from knowledge.walk.current_rules import CurrentRules
+from protocol.settings import KnowledgeSettings
 
 SEED = 7
 FOLDERS_OF = 100
@@ -199,10 +200,10 @@ def verify_cost(home: Path, root: Path) -> float:
         )
         places.append(ContentPlace("notes", folder, name, str(root), "live", 0, 1, 1, "indexed"))
     known = structs.replace(build_rowless_collection("notes", "ws_default", CHOICES, 0), id=1)
-    with Disk(SafeFolder, _hash_of, CurrentRules([known]), {}) as disk:
+    with Disk(SafeFolder, _hash_of, CurrentRules([known], KnowledgeSettings()), {}) as disk:
         disk.show(pieces[0], [places[0]])  # the first of a process imports the library of patterns, 50 ms
     begun = time.process_time()
-    with Disk(SafeFolder, _hash_of, CurrentRules([known]), {}) as disk:
+    with Disk(SafeFolder, _hash_of, CurrentRules([known], KnowledgeSettings()), {}) as disk:
         shown = [disk.show(piece, [place]) for piece, place in zip(pieces, places, strict=True)]
     taken = (time.process_time() - begun) * 1000
     if not all(shown):

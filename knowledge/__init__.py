@@ -1,6 +1,7 @@
 """Files as evidence: folders of the user whose files are searched and quoted, and never changed or copied.
 
-scan/    the files of a collection: patterns, kinds, the comparison with the rows of the last scan
+walk/    the walk through a folder, and the patterns that leave files out of it
+scan/    the comparison of a folder with the rows of its last scan, and the watch that leads to the next
 index/   the cutting of a file into pieces, and their way into the index
 links/   links and imports in a text, and the files that they lead to
 search/  find pieces, verify them on the disk, show them; read around an address

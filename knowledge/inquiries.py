@@ -13,14 +13,14 @@ from knowledge.ports import KnowledgeMeans
 from knowledge.rows.changes import list_changes, list_versions
 from knowledge.rows.collections import USER, KnownCollection, find_collection, list_collections, oldest_pending, to_wire
 from knowledge.rows.files import FileRow, collection_of_file, find_file, list_files, places_of, retry_files
-from knowledge.scan.collection_walks import judge_path
-from knowledge.scan.patterns import LeftOut
 from knowledge.scan.roots import reason_of_loss
 from knowledge.scan.watching import Watchers
 from knowledge.search.finding import RankedPiece
 from knowledge.search.readable_files import READABLE
 from knowledge.search.searching import KnowledgeSearcher
 from knowledge.search.visible import visible_collections
+from knowledge.walk.collection_walks import judge_path
+from knowledge.walk.patterns import LeftOut
 from protocol.base import DEFAULT_WORKSPACE, Diagnostic
 from protocol.cursors import cut_page, place_of
 from protocol.errors import CallerError

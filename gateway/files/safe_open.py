@@ -3,7 +3,8 @@
 Rule 1: a path is opened component by component from the root's descriptor, so that a link that is put in its place
 between a look and the opening is refused, not followed. Windows has no such descriptors: there the opened file is
 compared with what the path names without links.
-Rule 2: a link to a file is followed once, and only to a target below the same root; a link to a folder never.
+Rule 2: no link is followed. Of one to a file below the same root `target_of` tells where it leads, so that who asks can
+judge the target by its own name and open that.
 Rule 3: what is opened is a regular file on the root's device whose bytes are on this disk.
 """
 
@@ -76,14 +77,7 @@ class SafeFolder:
         Raises `UnsafeFileError`.
         """
         with _Refusing():
-            parts = split_path(path)
-            try:
-                descriptor = self._open(parts)
-            except UnsafeFileError as error:
-                if error.reason != "link":
-                    raise
-                descriptor = self._open(self._link_target(parts))
-            return os.fdopen(descriptor, "rb", buffering=0)
+            return os.fdopen(self._open(split_path(path)), "rb", buffering=0)
 
     def list_folder(self, path: str) -> list[FolderEntry]:
         """Return the entries of a folder below the root ("" is the root), sorted by name. Raises `UnsafeFileError`."""

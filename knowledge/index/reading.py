@@ -54,6 +54,7 @@ from knowledge.rows.links import LinkedFile, find_waiting, put_file
 from knowledge.rows.references import TextReferences, put_references, read_references
 from knowledge.rows.vectors import mean_contents
 from knowledge.structure import ReadRequest, ReadText, TextStructure
+from knowledge.walk.collection_walks import limits_of, open_indexed
 from protocol.notifications import KnowledgeIndexed, Progress
 from protocol.seams.ports import JobHandle, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
@@ -198,7 +199,7 @@ class FileReader:
         waiting = await means.db.read(lambda tx: waiting_files(tx, known.id, means.clock.now(), FILES_AT_ONCE))
         if not waiting:
             return False
-        taken = await anyio.to_thread.run_sync(partial(_read_all, root, waiting, settings))
+        taken = await anyio.to_thread.run_sync(partial(_read_all, root, known, waiting, settings))
         shas = {(one.sha256, one.file.kind) for one in taken if one.is_read}
         there = await means.db.read(lambda tx: {key for key in shas if find_content(tx, known.owner, *key) is not None})
         asked: dict[tuple[bytes, str], ReadBytes] = {}
@@ -394,23 +395,25 @@ def _to_request(one: ReadBytes, settings: KnowledgeSettings) -> ReadRequest:
     )
 
 
-def _read_all(root: SafeRoot, waiting: Sequence[WaitingFile], settings: KnowledgeSettings) -> list[ReadBytes]:
+def _read_all(
+    root: SafeRoot, known: KnownCollection, waiting: Sequence[WaitingFile], settings: KnowledgeSettings
+) -> list[ReadBytes]:
     """Return the first of the waiting files with their bytes, up to about `BYTES_AT_ONCE` together."""
     found: list[ReadBytes] = []
     size = 0
     for file in waiting:
-        limit = settings.max_pdf_bytes if file.kind == "pdf" else settings.max_file_bytes
-        found.append(read_file(root, file, limit))
+        found.append(read_file(root, known, file, settings))
         size += len(found[-1].data)
         if size > BYTES_AT_ONCE:
             break
     return found
 
 
-def read_file(root: SafeRoot, file: WaitingFile, limit: int) -> ReadBytes:
+def read_file(root: SafeRoot, known: KnownCollection, file: WaitingFile, settings: KnowledgeSettings) -> ReadBytes:
     """Return a file's bytes, or the reason without them: too large, refused, or changed while it was read."""
+    limit = limits_of(settings).most(file.kind)
     try:
-        with root.open_file(path_of(file.folder, file.name)) as opened:
+        with open_indexed(root, known, settings, path_of(file.folder, file.name)) as opened:
             before = os.fstat(opened.fileno())
             data = read_up_to(opened, limit + 1) if before.st_size <= limit else b""
             after = os.fstat(opened.fileno())

@@ -1,1 +1,1 @@
-"""The scan of a collection: patterns, kinds, and the comparison of a folder with its rows."""
+"""The scan of a collection: the comparison of a folder with its rows, and the watch that leads to one."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec import Struct
 
 from knowledge.rows.files import SeenRow
-from knowledge.scan.walking import FolderSight, SeenFile
+from knowledge.walk.walking import FolderSight, SeenFile, is_below
 
 MASS = 100
 """Files that are gone at once: where they are more than this, and more than half of a collection, they are withheld."""
@@ -50,11 +50,6 @@ def _is_same(row: SeenRow, seen: SeenFile) -> bool:
         and row.device == entry.device
     )
     return is_known and row.kind == kind.kind and row.state != "missing"
-
-
-def is_below(folder: str, above: Iterable[str]) -> bool:
-    """Return whether a folder is one of some others, or lies in one."""
-    return any(folder == one or folder.startswith(f"{one}/") for one in above)
 
 
 def find_gone(known: Iterable[str], walked: Collection[str], unreadable: Collection[str]) -> list[str]:

@@ -18,7 +18,7 @@ from knowledge.rows.files import (
     remove_files,
     twins_of,
 )
-from knowledge.scan.walking import SeenFile
+from knowledge.walk.walking import SeenFile
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import FolderEntry
 

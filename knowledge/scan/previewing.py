@@ -18,10 +18,10 @@ from knowledge.index.reading import ReadBytes, read_file
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import WaitingFile, path_of
-from knowledge.scan.collection_walks import limits_of, walk_of
 from knowledge.scan.scanning import MAX_BAD
-from knowledge.scan.walking import SeenFile, Walk
 from knowledge.structure import ReadRequest, ReadText, Unread
+from knowledge.walk.collection_walks import limits_of, walk_of
+from knowledge.walk.walking import SeenFile, Walk
 from protocol.files.collections import LargeFile, Preview
 from protocol.files.knowledge import FileKind
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
@@ -114,7 +114,7 @@ class _FolderPreview:
         self._is_asked = True
 
     def _read(self, root: SafeRoot, file: WaitingFile) -> ReadBytes:
-        return read_file(root, file, self._limits.most(file.kind))
+        return read_file(root, self._known, file, self._means.settings())
 
     def _read_alone(self, file: WaitingFile) -> ReadBytes:
         try:

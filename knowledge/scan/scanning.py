@@ -36,11 +36,11 @@ from knowledge.rows.files import (
     renew_files,
 )
 from knowledge.rows.vectors import await_again
-from knowledge.scan.collection_walks import limits_of, look_at_folders, walk_of
-from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_below, is_mass
+from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_mass
 from knowledge.scan.moving import Gone, Moves, inode_of, match_moves, store_moves
 from knowledge.scan.roots import reason_of_loss
-from knowledge.scan.walking import FolderSight, SeenFile, Walk
+from knowledge.walk.collection_walks import limits_of, look_at_folders, walk_of
+from knowledge.walk.walking import FolderSight, SeenFile, Walk, is_below
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 

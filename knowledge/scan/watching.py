@@ -16,10 +16,10 @@ import anyio.to_thread
 
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection, change_state, find_collection, list_collections
-from knowledge.scan.collection_walks import list_folders
-from knowledge.scan.patterns import GITIGNORE, PIONEERIGNORE
 from knowledge.scan.scanning import Scanner
-from knowledge.scan.walking import AGENT_FILES
+from knowledge.walk.collection_walks import list_folders
+from knowledge.walk.patterns import GITIGNORE, PIONEERIGNORE
+from knowledge.walk.walking import AGENT_FILES
 from protocol.files.knowledge import WatchState
 from protocol.seams.safe_files import FolderWatcher, UnsafeFileError, WatchRefusedError
 

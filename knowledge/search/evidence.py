@@ -20,6 +20,7 @@ from knowledge.rows.collections import KnownCollection, find_collection, list_co
 from knowledge.search.finding import FileQuestion, find_pieces
 from knowledge.search.readable_files import ReadableFile, Whereabouts, find_readable, locate, read_bytes
 from knowledge.search.visible import visible_collections
+from knowledge.walk.collection_walks import open_indexed
 from promt.patterns import compile_late
 from protocol.files.knowledge import KnowledgeSearchArgs
 from protocol.memory.values import Context
@@ -159,7 +160,10 @@ class EvidenceReader:
     def _read(self, one: ReadableFile) -> _PresentText | None:
         """Return a file's present text; None where it cannot be read."""
         try:
-            with self._means.open_root(one.known.path) as root, root.open_file(one.file.path) as opened:
+            with (
+                self._means.open_root(one.known.path) as root,
+                open_indexed(root, one.known, self._means.settings(), one.file.path) as opened,
+            ):
                 data = read_bytes(self._means, opened, one)
         except (UnsafeFileError, OSError):
             return None

@@ -28,10 +28,10 @@ from knowledge.rows.contents import PlacedPiece, pieces_of
 from knowledge.rows.files import hurry_files
 from knowledge.scan.roots import reason_of_loss
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, resembles_lines, slug_of
-from knowledge.search.current_rules import CurrentRules
 from knowledge.search.outline import find_outline, is_opted_out
 from knowledge.search.readable_files import ReadableFile, locate, read_bytes
 from knowledge.search.visible import visible_collections
+from knowledge.walk.current_rules import CurrentRules
 from promt.own_blocks import find_blocks
 from protocol.errors import CallerError, Unavailable
 from protocol.files.knowledge import KnowledgeReadParams, KnowledgeReadResult, OutlineEntry, ReadState
@@ -154,8 +154,9 @@ class PlaceReader:
         known, file = wanted.place.known, wanted.place.file
         with _open_collection(self._means, known.path) as root:
             try:
-                with root.open_file(file.path) as opened:
-                    if CurrentRules([known]).leave_out(root, known.id, file.path):
+                rules = CurrentRules([known], self._means.settings())
+                with rules.open_file(root, known.id, file.path) as opened:
+                    if rules.leave_out(root, known.id, file.path):
                         raise CallerError.missing("indexed file")
                     data = read_bytes(self._means, opened, wanted.place)
                     changed_at = os.fstat(opened.fileno()).st_mtime_ns // 1_000_000

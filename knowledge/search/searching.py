@@ -20,7 +20,6 @@ from knowledge.rows.contents import read_packed_texts
 from knowledge.rows.files import count_pending, hurry_files
 from knowledge.rows.vectors import has_waiting
 from knowledge.search.addresses import write_address
-from knowledge.search.current_rules import CurrentRules
 from knowledge.search.demands import NO_DEMANDS, SearchDemands
 from knowledge.search.entities import find_part
 from knowledge.search.finding import FileQuestion, RankedPiece, find_pieces
@@ -37,6 +36,7 @@ from knowledge.search.related import (
 )
 from knowledge.search.verifying import Disk, ShownPiece
 from knowledge.search.visible import Part, collections_from, select_by_source, viewpoint_of
+from knowledge.walk.current_rules import CurrentRules
 from promt.render import shorten
 from protocol.base import Diagnostic
 from protocol.errors import GatewayError
@@ -143,7 +143,7 @@ class KnowledgeSearcher:
             pending = count_pending(tx, [known.id for known in wanted])
             packed = read_packed_texts(tx, (one.piece for one in ranked), MOST_PDFS)
             semantic = self._state_of_meaning(tx, wanted, asked)
-            rules = CurrentRules(wanted)
+            rules = CurrentRules(wanted, self._means.settings())
             unknown = _find_unknown(params, every, wanted, is_known=is_known) if asks_files else None
             return _Snapshot(viewpoint.workspace_id, wanted, ranked, pending, semantic, packed, rules, part, unknown)
 

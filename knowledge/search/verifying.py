@@ -16,8 +16,8 @@ from knowledge.index.hidden import decode_part, mask_hidden, parts_of
 from knowledge.index.judging import FRONT_CHARS
 from knowledge.rows.contents import FoundPiece, unpack_text
 from knowledge.rows.files import ContentPlace
-from knowledge.search.current_rules import CurrentRules
 from knowledge.search.outline import is_opted_out
+from knowledge.walk.current_rules import CurrentRules
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 
 REREAD_BYTES = 256 * 1024
@@ -92,7 +92,7 @@ class Disk:
         if root is None or self._rules.leave_out(root, place.collection, place.path):
             return None
         try:
-            with root.open_file(place.path) as file:
+            with self._rules.open_file(root, place.collection, place.path) as file:
                 if piece.kind == "markdown" and _has_opted_out(file, piece, place):
                     return None
                 return self._read_pdf(file, piece, place) if piece.kind == "pdf" else self._read(file, piece)

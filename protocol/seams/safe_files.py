@@ -93,7 +93,7 @@ class SafeRoot(Protocol):
         ...
 
     def open_file(self, path: str) -> BinaryIO:
-        """Return a regular file to be read."""
+        """Return a regular file, which is no link, to be read."""
         ...
 
     def list_folder(self, path: str) -> list[FolderEntry]:
@@ -109,7 +109,7 @@ class SafeRoot(Protocol):
         ...
 
     def target_of(self, path: str) -> str | None:
-        """Return the path that a link to a file names; None where it leads out."""
+        """Return the path of the file that a link names; None where it leads out, or to another link."""
         ...
 
 

@@ -13,7 +13,8 @@ from test_knowledge import add, paths, search, write
 
 from gateway.home.starting import Options
 from gateway.process import running
-from knowledge.scan import previewing, walking
+from knowledge.scan import previewing
+from knowledge.walk import walking
 from protocol.seams.safe_files import SafeRoot
 
 TEXTS = {
@@ -150,6 +151,50 @@ async def test_a_preview_answers_in_time_whatever_holds_its_walk_up(tmp_path: Pa
         is_answered.set()
     assert added["preview"]["partial"]
     assert added["preview"]["files"] < 2
+
+
+LINKED = {
+    "env.txt": ("../.env", "secret_file"),
+    "config.md": ("../.git/config", "secret_file"),
+    "soul.md": ("../helper/SOUL.md", "agent_folder"),
+    "rules.md": ("../CLAUDE.md", "instruction_file"),
+    "draft.md": ("../drafts/d.md", "ignored"),
+    "built.md": ("../build/b.md", "excluded"),
+    "left.md": ("../left/e.md", "excluded"),
+    "data.md": ("../data.bin", "unknown_kind"),
+    "large.md": ("../large.txt", "too_large"),
+}
+
+
+@on_posix
+@journey
+async def test_knowledge_a_link_shows_nothing_that_is_not_read_where_it_lies(tmp_path: Path) -> None:
+    targets = {target.removeprefix("../"): "The walrus swims.\n" for target, _ in LINKED.values()}
+    folder = write(
+        tmp_path / "notes",
+        targets | {"helper/AGENTS.md": "Help.\n", "helper/config.yaml": "name: x\n", ".gitignore": "drafts/\n"},
+    )
+    write(folder, {"large.txt": "walrus\n" * 400_000, "n/a.md": "A plain note.\n", "b.md": "The seal sleeps.\n"})
+    for name, (target, _) in LINKED.items():
+        (folder / "n" / name).symlink_to(target)
+    (folder / "n" / "near.md").symlink_to("../b.md")
+    async with Den(tmp_path / "den").client() as client:
+        await add(client, folder, exclude=["left/"])
+        assert paths(await search(client, "walrus", max_results=50)) == []
+        assert sorted(paths(await search(client, "seal"))) == ["b.md", "n/near.md"]
+        for name, (_, reason) in LINKED.items():
+            why = await client.request("knowledge/explain", {"collection_id": "notes", "path": f"n/{name}"})
+            assert (why["indexed"], why["reason"]) == (False, reason)
+
+        read = await client.request("knowledge/read", {"address": "notes:n/near.md"})
+        assert read["text"] == "The seal sleeps.\n"
+        for name, target in (("n/near.md", "../.env"), ("n/a.md", "../drafts/d.md")):
+            (folder / name).unlink()
+            (folder / name).symlink_to(target)
+            read = await client.request("knowledge/read", {"address": f"notes:{name}"})
+            assert (read["text"], read["state"]) == ("", "gone")  # at once, before a scan
+        assert paths(await search(client, "seal")) == ["b.md"]
+        assert paths(await search(client, "plain note")) == []
 
 
 @on_posix

@@ -7,9 +7,9 @@ from msgspec import structs
 
 from knowledge.kinds import Kind, kind_of
 from knowledge.scan.comparing import find_gone, is_mass
-from knowledge.scan.patterns import PatternList, Rules
 from knowledge.scan.roots import is_overlapping, problem_of_root
 from knowledge.search.addresses import Address, is_anchor_of, read_address, write_address
+from knowledge.walk.patterns import PatternList, Rules
 
 
 def test_below_a_folder_that_cannot_be_read_nothing_is_gone():

@@ -7,12 +7,12 @@ Rule 3: the order is that of names: the files of a folder, then its folders. Wha
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from knowledge.kinds import Kind, kind_of
-from knowledge.scan.patterns import GIT_EXCLUDE, GITIGNORE, PIONEERIGNORE, LeftOut, Rules
+from knowledge.walk.patterns import GIT_EXCLUDE, GITIGNORE, PIONEERIGNORE, LeftOut, Rules
 from protocol.files.collections import PatternProblem
 from protocol.files.knowledge import FileKind, SkipReason
 from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
@@ -58,6 +58,11 @@ class WalkLimits(NamedTuple):
     def most(self, kind: FileKind) -> int:
         """Return the most bytes of a file of a kind."""
         return self.max_pdf_bytes if kind == "pdf" else self.max_file_bytes
+
+
+def is_below(folder: str, above: Iterable[str]) -> bool:
+    """Return whether a folder is one of some others, or lies in one."""
+    return any(folder == one or folder.startswith(f"{one}/") for one in above)
 
 
 def lines_of(root: SafeRoot, path: str) -> list[str]:
@@ -143,7 +148,7 @@ class Walk:
                 return LeftOut("agent_folder")
             if is_folder:
                 return LeftOut("folder")  # each of its files is judged by itself
-            self._root.open_file(path).close()
+            self._root.open_file(path if entry.kind == "file" else self._root.target_of(path) or path).close()
         except UnsafeFileError as error:
             return rules.skips(path, is_folder=False) or LeftOut(error.reason)
         return None
@@ -228,20 +233,29 @@ class Walk:
         if skipped is not None or entry.kind == "folder":
             return skipped
         if entry.kind == "link":
-            target = self._root.target_of(path)
-            try:
-                inner = self._root.find(target) if target is not None else None
-            except UnsafeFileError:
-                inner = None
-            if inner is None:
-                return LeftOut("link")
-            entry = inner._replace(name=entry.name)
+            followed = self._follow(path)
+            if isinstance(followed, LeftOut):
+                return followed
+            entry = followed._replace(name=entry.name)
         kind = kind_of(entry.name)
         if kind is None:
             return LeftOut("unknown_kind")
         if not entry.is_downloaded:
             return LeftOut("not_downloaded")
         return LeftOut("too_large") if entry.size > self._limits.most(kind.kind) else SeenFile(entry, kind)
+
+    def _follow(self, path: str) -> FolderEntry | LeftOut:
+        """Return the file that a link leads to, or the reason for which that, or the link, is left out.
+
+        The target is judged by its own name: a link shows nothing that is not read where it lies.
+        """
+        target = self._root.target_of(path)
+        if target is None:
+            return LeftOut("link")
+        try:
+            return self.judge_path(target) or self._root.find(target)
+        except UnsafeFileError:
+            return LeftOut("link")
 
 
 def _problem_of(path: str, entry: FolderEntry) -> SkipReason | None:

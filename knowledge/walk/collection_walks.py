@@ -1,12 +1,12 @@
 """Walks through the folder of a collection, by what was chosen for it: all of it, some folders, one path."""
 
 from collections.abc import Collection, Sequence
+from typing import BinaryIO
 
 from knowledge.rows.collections import KnownCollection
-from knowledge.scan.comparing import is_below
-from knowledge.scan.patterns import LeftOut
-from knowledge.scan.walking import FolderSight, Walk, WalkLimits, rules_of
-from protocol.seams.safe_files import SafeRoot
+from knowledge.walk.patterns import LeftOut
+from knowledge.walk.walking import FolderSight, Walk, WalkLimits, is_below, rules_of
+from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 from protocol.settings import KnowledgeSettings
 
 
@@ -33,6 +33,20 @@ def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
 def judge_path(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings, path: str) -> LeftOut | None:
     """Return the reason for which a scan would leave a path out at present; None for a file that it would read."""
     return walk_of(root, known, limits_of(settings)).judge_path(path)
+
+
+def open_indexed(root: SafeRoot, known: KnownCollection, settings: KnowledgeSettings, path: str) -> BinaryIO:
+    """Return a file of a collection, opened; of a link its target, if a scan would read that at present.
+
+    Raises `UnsafeFileError`.
+    """
+    try:
+        return root.open_file(path)
+    except UnsafeFileError as error:
+        target = root.target_of(path) if error.reason == "link" else None
+        if target is None or judge_path(root, known, settings, target) is not None:
+            raise
+        return root.open_file(target)
 
 
 def look_at_folders(

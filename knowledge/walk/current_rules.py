@@ -4,18 +4,22 @@ Rule 1: the files of patterns down to a hit are read once a search; a left-out f
 """
 
 from collections.abc import Iterable
+from typing import BinaryIO
 
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import split_path
-from knowledge.scan.patterns import Rules
-from knowledge.scan.walking import rules_at, rules_of
+from knowledge.walk.collection_walks import open_indexed
+from knowledge.walk.patterns import Rules
+from knowledge.walk.walking import rules_at, rules_of
 from protocol.seams.safe_files import SafeRoot
+from protocol.settings import KnowledgeSettings
 
 
 class CurrentRules:
     """The rules of some collections, for one search."""
 
-    def __init__(self, collections: Iterable[KnownCollection]) -> None:
+    def __init__(self, collections: Iterable[KnownCollection], settings: KnowledgeSettings) -> None:
+        self._settings = settings
         self._known = {known.id: known for known in collections}
         self._rules: dict[tuple[int, str], Rules | None] = {}
 
@@ -25,6 +29,11 @@ class CurrentRules:
             return False
         rules = self._within(root, collection, split_path(path)[0])
         return rules is None or rules.skips(path, is_folder=False) is not None
+
+    def open_file(self, root: SafeRoot, collection: int, path: str) -> BinaryIO:
+        """Return a file of a collection, opened. Raises `UnsafeFileError`, also for a link to what is left out."""
+        known = self._known.get(collection)
+        return open_indexed(root, known, self._settings, path) if known is not None else root.open_file(path)
 
     def _within(self, root: SafeRoot, collection: int, folder: str) -> Rules | None:
         """Return the rules in a folder; None where it is left out itself."""
