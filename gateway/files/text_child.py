@@ -147,17 +147,19 @@ class _Reader:
         kept = pieces[: request.max_pieces]
         hidden = self._hidden_in(text)
         said = blank(text, hidden)
-        title = _words_of(front.fields.get("title"))
+        title = self._drop_secret_names(_words_of(front.fields.get("title")))
+        tags = self._drop_secret_names(_tags_of(front.fields.get("tags")))
+        topics = self._drop_secret_names(_tags_of(front.fields.get("topics")))
         return TextStructure(
             encoding=decoded.encoding,
             lines=len(starts) if text else 0,
             left_from=pieces[len(kept)].from_line if len(kept) < len(pieces) else None,
             pieces=self._pieces(kept, said, decoded, title),
             importance=_importance(front.fields.get("importance")),
-            topics=_topics(front.fields),
-            title=next(iter(self._drop_secret_names(title[:1])), ""),
+            topics=_to_topics([*topics, *tags]),
+            title=next(iter(title), ""),
             aliases=self._drop_secret_names(title + _words_of(front.fields.get("aliases"))),
-            tags=self._drop_secret_names(_tags_of(front.fields.get("tags"))),
+            tags=tags,
             links=self._links(text, front, request) if not request.is_plain else [],
             hidden=_in_bytes(decoded, hidden),
         )
@@ -200,8 +202,8 @@ class _Reader:
 
     def _drop_secret_names(self, words: Sequence[str]) -> list[str]:
         """Return names as they were written, but for those that hold a credential."""
-        kept = (one.strip()[:MAX_NAME_CHARS] for one in words)
-        return [one for one in dict.fromkeys(kept) if one and self._scanner.mask(one) == one][:MAX_NAMES]
+        kept = (one.strip()[:MAX_NAME_CHARS] for one in words if self._scanner.mask(one) == one)
+        return [one for one in dict.fromkeys(kept) if one][:MAX_NAMES]
 
     def _links(self, text: str, front: FrontMatter, request: ReadRequest) -> list[RawLink]:
         if request.kind == "markdown":
@@ -276,9 +278,9 @@ def _tags_of(value: Any) -> list[str]:
     return _words_of([one.strip() for one in value.split(",")] if isinstance(value, str) else value)
 
 
-def _topics(fields: dict[str, Any]) -> list[str]:
-    said = [*_tags_of(fields.get("topics")), *_tags_of(fields.get("tags"))]
-    return list(dict.fromkeys(one.strip().casefold()[:MAX_TOPIC_CHARS] for one in said if one.strip()))[:MAX_TOPICS]
+def _to_topics(words: Sequence[str]) -> list[str]:
+    """Return words as a file's topics: folded and short, each once."""
+    return list(dict.fromkeys(one.casefold()[:MAX_TOPIC_CHARS] for one in words))[:MAX_TOPICS]
 
 
 def _importance(value: Any) -> float:

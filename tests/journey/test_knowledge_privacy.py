@@ -61,17 +61,31 @@ async def test_knowledge_statement_17_importance_filters_topics_raise_and_source
 
 @journey
 async def test_knowledge_statement_22_a_key_in_a_note_is_in_no_answer_and_not_in_the_home(tmp_path):
-    folder = write(tmp_path / "notes", {"keys.md": f"# Keys {SECRET}\n\nThe walrus key is {SECRET} for the ice.\n"})
+    fields = ("title", "aliases", "tags", "topics", "related")
+    names = "".join(f"{field}: [Router {SECRET}, ice]\n" for field in fields)
+    folder = write(
+        tmp_path / "notes",
+        {
+            "keys.md": f"# Keys {SECRET}\n\nThe walrus key is {SECRET} for the ice.\n",
+            "named.md": f"---\n{names}---\n# Names\n\nThe heron of [a page]({SECRET}.md).\n",
+            "titled.md": f"---\ntitle: The {SECRET}\ntags: password={SECRET}, ice\n---\nThe heron flies.\n",
+        },
+    )
     den = Den(tmp_path / "den")
     async with den.client() as client:
         name = await add(client, folder)
-        found = await search(client, "walrus key ice")
+        herons = await search(client, "heron")
+        assert [hit["topics"] for hit in herons["hits"]] == [["ice"]] * 2
+        found = await search(client, "walrus key ice", entity="notes:keys.md")
         (hit,) = found["hits"]
         read = await client.request("knowledge/read", {"address": hit["address"]})
         assert (await search(client, SECRET))["hits"] == []
         await client.request("knowledge/explain", {"query": SECRET})
-        told = json.dumps([found, read, await client.request("knowledge/files", {"collection_id": name})])
-        assert SECRET not in told
+        own = {"collection_id": name}
+        listed = [await client.request(f"knowledge/{kind}", own) for kind in ("files", "entities", "changes")]
+        listed.append(await client.request("knowledge/edges", {"entity": "notes:named.md"}))
+        told = json.dumps([herons, found, read, listed])
+        assert SECRET.casefold() not in told.casefold()
         assert "[secret:" in hit["text"]
         assert "[secret:" in read["text"]
         assert read["masked"]
