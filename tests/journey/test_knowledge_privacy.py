@@ -24,6 +24,9 @@ from knowledge.collections import REMOVED_AT_ONCE
 SECRET = "AKIAQ7T5ZPLMN3KXW2VB"  # noqa: S105  # made up
 WORDS = "walrus heron pelican otter lantern budget harbour timetable ladder attic window allergy pharmacist neighbour".split()
 
+MOST_LOOKS = 2000
+"""Looks for files that wait to be read; a scan that finds them takes some ten."""
+
 
 @journey
 async def test_knowledge_statement_17_importance_filters_topics_raise_and_sources_do_not_leak(tmp_path):
@@ -154,11 +157,16 @@ async def test_knowledge_statement_24_a_workspaces_files_are_its_own_and_the_use
 @on_posix
 @journey
 async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an_undisturbed_run(tmp_path):
-    """New files come before each start, so that every kill, at its random moment, meets a scan or a reading."""
+    """New files come before each start; a kill meets a scan, or a reading where it waits until files are pending."""
     kills, count = size("file_kills"), size("killed_files")
     folder, den, calm = tmp_path / "notes", Den(tmp_path / "den"), Den(tmp_path / "calm")
     chance = random.Random(25)
     met: list[int] = []
+
+    async def count_pending(client: GatewayClient) -> int:
+        found = (await client.request("knowledge/status", {}))["collections"]
+        return sum(one["collection"]["files"]["pending"] for one in found)
+
     for turn in range(kills):
         write(
             folder,
@@ -171,12 +179,14 @@ async def test_knowledge_statement_25_kills_while_indexing_leave_the_index_of_an
             await hello(client)
             if turn == 0:
                 await client.request("knowledge/collections/add", {"path": str(folder)})
+            looks = 0
+            while turn % 2 and not await count_pending(client) and looks < MOST_LOOKS:
+                looks += 1
             for _ in range(chance.randrange(1, 12 + count // kills)):
                 await client.request("ping", {})
-            found = (await client.request("knowledge/status", {}))["collections"]
+            met.append(await count_pending(client))
             os.kill(client.pid, signal.SIGKILL)
             await client.wait()
-            met.append(sum(one["collection"]["files"]["pending"] for one in found))
     async with calm.client() as client:
         await add(client, folder)
     async with den.client() as client:
