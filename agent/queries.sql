@@ -339,8 +339,9 @@ SELECT 1 FROM injection WHERE line_hash = :line_hash AND (source_kind = 'memory'
 SELECT request, result FROM tool_reply WHERE turn_id = :turn_id AND call_id = :call_id
 
 -- name: add_tool_reply
--- Keep the answer of a tool call.
+-- Keep the answer of a tool call; the last one of a call that was made again.
 INSERT INTO tool_reply (turn_id, call_id, request, result) VALUES (:turn_id, :call_id, :request, :result)
+ON CONFLICT (turn_id, call_id) DO UPDATE SET result = excluded.result
 
 -- name: find_artifact
 -- A version of a file whose bytes were received, in a workspace or anywhere; the newest without a version.
@@ -392,12 +393,12 @@ SELECT item_id, text, tool FROM item WHERE turn_id = :turn_id ORDER BY position,
 UPDATE item SET text = :text, tool = :tool, digest = iif(digest IS {vouched_item}, {vouched_redacted_item}, digest) WHERE item_id = :item_id
 
 -- name: add_mention
--- A tool's answer in a turn names a memory.
-INSERT INTO mention (memory_id, turn_id) VALUES (:memory_id, :turn_id) ON CONFLICT DO NOTHING
+-- A tool's answer in a turn names a memory, or quotes a collection.
+INSERT INTO mention (named, turn_id) VALUES (:named, :turn_id) ON CONFLICT DO NOTHING
 
 -- name: turns_naming
--- In which turns tools' answers name some of these memories.
-SELECT DISTINCT turn_id FROM mention WHERE memory_id IN (SELECT value FROM json_each(:memory_ids)) ORDER BY turn_id
+-- In which turns tools' answers name some of these memories or collections.
+SELECT DISTINCT turn_id FROM mention WHERE named IN (SELECT value FROM json_each(:named)) ORDER BY turn_id
 
 -- name: results_of_turn
 -- What tools answered in a turn.

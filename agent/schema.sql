@@ -158,11 +158,11 @@ CREATE TABLE tool_reply (
     PRIMARY KEY (turn_id, call_id)
 ) STRICT;
 
--- In which turns a tool's answer named a memory: forgetting it looks nowhere else.
+-- In which turns a tool's answer named a memory, or quoted a collection of files: forgetting it looks nowhere else.
 CREATE TABLE mention (
-    memory_id TEXT NOT NULL,
-    turn_id   TEXT NOT NULL REFERENCES turn (turn_id) ON DELETE CASCADE,
-    PRIMARY KEY (memory_id, turn_id)
+    named   TEXT NOT NULL, -- the id
+    turn_id TEXT NOT NULL REFERENCES turn (turn_id) ON DELETE CASCADE,
+    PRIMARY KEY (named, turn_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX mention_of_turn ON mention (turn_id);
 

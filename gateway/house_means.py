@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agent.capture.captures import Captures
 from agent.capture.ingest import Ingests
 from agent.capture.means import CaptureMeans
+from agent.forget.redaction import forget_quotations
 from agent.guidance.agents import Agents
 from agent.guidance.instructions import InstructionReader
 from agent.guidance.steering import Guidance
@@ -118,6 +119,7 @@ def build_files(core: MemoryCore, memory: MemoryService, episodic: EpisodicServi
             open_root=open_kept_root,
             reader=_open_reader,
             read_thread=read_thread,
+            forget_quotations=forget_quotations,
             workspace_exists=workspace_exists,
             search_memory=memory.questions.search,
             search_memory_in_turn=memory.turns.search_in_turn,

@@ -298,6 +298,7 @@ class Collections:
         drop_place(tx, HOUSE, known.collection_id)
         left = drop_left(tx, HOUSE, known.collection_id)
         leave_collection(tx, known.id)
+        self._means.forget_quotations(tx, known.collection_id)
         empty_words(tx, min(files, MOST_PUT_BACK))
         return _Begun(LeavingCollection(known.id, known.owner), Removed(vectors=left), edges, versions)
 

@@ -20,6 +20,7 @@ from protocol.seams.ports import (
     SecretScanner,
     Spawn,
     Transact,
+    Tx,
 )
 from protocol.seams.safe_files import CollectionLocks, FolderWatcher, SafeRoot
 from protocol.settings import KnowledgeSettings
@@ -56,6 +57,8 @@ class KnowledgeMeans(Struct, frozen=True, kw_only=True):
     reader: "Callable[[], AbstractAsyncContextManager[ReadText]]"
     """Begins a process that parses files; it ends with the block."""
     read_thread: ReadThread
+    forget_quotations: Callable[[Tx, str], int]
+    """Empties what answers of tools in turns quote of a collection; returns the number of these answers."""
     workspace_exists: WorkspaceExists
     search_memory: Callable[[SearchParams], Awaitable[SearchResult]]
     search_memory_in_turn: Callable[[TurnContext, SearchParams], Awaitable[SearchResult]]

@@ -257,6 +257,11 @@ def _add_types(schema: object) -> Any:
     return node
 
 
+def quotes_files(name: str) -> bool:
+    """Return whether a tool's answer quotes files: what they say when it is called."""
+    return name in TOOLS and TOOLS[name][0] == "knowledge"
+
+
 def whole_schema(kind: type) -> dict[str, Any]:
     """Return a type's JSON Schema with every reference replaced by what it names, and a type for every value."""
     (schema,), components = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")

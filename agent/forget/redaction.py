@@ -1,6 +1,7 @@
-"""Empties what tools once showed of a forgotten memory.
+"""Empties what tools once showed of a forgotten memory, or of the files of a removed collection.
 
 Rule 1: an answer that names the memory says of it only that it is forgotten; the call that kept it loses its words.
+Rule 2: an answer that quotes a removed collection says only that it is removed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -44,6 +45,25 @@ def forget_copies(tx: Tx, texts: Mapping[str, Sequence[str]]) -> int:
     return sum(_forget_in_turn(tx, turn_id, texts) for turn_id in turns_naming(tx, list(texts)))
 
 
+def forget_quotations(tx: Tx, collection_id: str) -> int:
+    """Empty what answers of tools quote of a collection's files; return the number of these answers."""
+
+    def empty(entry: dict[str, Any]) -> dict[str, Any] | None:
+        places = [entry, *entry.get("locations", ())]
+        is_quoted = any(place.get("collection_id") == collection_id for place in places)
+        return {"collection_id": collection_id, "removed": True} if is_quoted else None
+
+    copies = 0
+    for turn_id in turns_naming(tx, [collection_id]):
+        for item in results_of_turn(tx, turn_id):
+            if collection_id in item.text:
+                copies += redact_item(tx, item._replace(text=_empty_objects(item.text, empty)))
+        for call_id, result in replies_of_turn(tx, turn_id):
+            if collection_id in result:
+                copies += redact_reply(tx, turn_id, call_id, _empty_objects(result, empty))
+    return copies
+
+
 def _forget_in_turn(tx: Tx, turn_id: str, texts: Mapping[str, Sequence[str]]) -> int:
     copies = 0
     for item in results_of_turn(tx, turn_id):
@@ -65,12 +85,17 @@ def memories_named(text: str) -> set[str]:
 
 
 def empty_answer(text: str, named: set[str]) -> str:
-    """Return a tool's answer without the memories; one that was cut short, and so is no JSON, is emptied as a whole."""
+    """Return a tool's answer without the memories."""
 
     def empty(entry: dict[str, Any]) -> dict[str, Any] | None:
         found = entry.get("memory_id")
         return {"memory_id": found, "forgotten": True} if found in named else None
 
+    return _empty_objects(text, empty)
+
+
+def _empty_objects(text: str, empty: Callable[[dict[str, Any]], dict[str, Any] | None]) -> str:
+    """Return an answer with objects replaced as `empty` says, by None not at all; one that is no JSON loses all."""
     try:
         return to_json(_map_objects(msgspec.json.decode(text), empty))
     except msgspec.DecodeError:

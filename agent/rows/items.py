@@ -19,6 +19,7 @@ from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import Row, Tx
 
 MEMORY_ID = compile_late(r"mem_[0-9A-Za-z_-]+")
+_COLLECTION = compile_late(r'"collection_id":"([^"\\]+)"')
 ALTERED: Final = "[altered]"
 """The text of an item that was altered in the file: nobody vouches for what stands there."""
 BEHIND = 1_000_000
@@ -182,9 +183,9 @@ def add_item(tx: Tx, item: Item, position: int, *, keeps_files: bool = False) ->
 
 
 def _add_mentions(tx: Tx, turn_id: str, text: str) -> None:
-    """Store which memories a tool's answer names: a forgetting finds the copies by them."""
-    for memory_id in dict.fromkeys(MEMORY_ID.findall(text)):
-        tx.run(SQL["add_mention"], {"memory_id": memory_id, "turn_id": turn_id})
+    """Store which memories an answer names, and which collections it quotes: a forgetting finds the copies by them."""
+    for named in dict.fromkeys([*MEMORY_ID.findall(text), *_COLLECTION.findall(text)]):
+        tx.run(SQL["add_mention"], {"named": named, "turn_id": turn_id})
 
 
 # -- what tools answered hosts -----------------------------------------------------------------------------------------
@@ -220,9 +221,9 @@ class ToolText(NamedTuple):
     tool: str | None
 
 
-def turns_naming(tx: Tx, memory_ids: Sequence[str]) -> list[str]:
-    """Return the turns in which tools' answers name some of these memories."""
-    return [turn_id for (turn_id,) in tx.all(SQL["turns_naming"], {"memory_ids": to_json(memory_ids)})]
+def turns_naming(tx: Tx, named: Sequence[str]) -> list[str]:
+    """Return the turns in which tools' answers name some of these memories, or quote some of these collections."""
+    return [turn_id for (turn_id,) in tx.all(SQL["turns_naming"], {"named": to_json(named)})]
 
 
 def texts_of_turn(tx: Tx, turn_id: str) -> Iterator[ToolText]:

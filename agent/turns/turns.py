@@ -58,6 +58,7 @@ from protocol.saying import Saying
 from protocol.seams.house_facts import Marks
 from protocol.seams.ports import Spawn, Tx
 from protocol.thread_episodic import parts_of_chunk
+from protocol.tools import quotes_files
 
 SHUTDOWN_SECONDS = 1.0
 """Running turns are ended as interrupted within this time when the process ends."""
@@ -340,7 +341,9 @@ class Turns:
             known = find_tool_reply(tx, params.turn_id, params.call_id)
             if known is not None and known.request != request:
                 raise Refused("conflict", "That call_id was used with another call.")
-            return self._replays.replay_reply(tx, known.result, active.turn.workspace_id) if known is not None else None
+            if known is None or quotes_files(params.name):  # what stands in a file now is told again, and no more
+                return None
+            return self._replays.replay_reply(tx, known.result, active.turn.workspace_id)
 
         answered = await self._means.db.read(look)
         if answered is not None:
