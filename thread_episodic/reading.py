@@ -11,13 +11,10 @@ from typing import NamedTuple
 from protocol.conversation.values import Role
 from protocol.errors import CallerError, Unavailable
 from protocol.seams.house_facts import EchoSpans, ItemFact, ReadItems, ReadThread
-from protocol.seams.ports import SecretScanner, SecretSpan, Transact, Tx
+from protocol.seams.ports import SecretScanner, Transact, Tx
 from thread_episodic.ports import Settings, ThreadTurns, TurnItems
 from thread_episodic.rows.exclusions import exclusions_of
-from thread_episodic.visibility import mask_range
-
-EXCLUDED = "[excluded]"
-INJECTED = "[recalled memory]"
+from thread_episodic.visibility import EXCLUDED, INJECTED, HiddenRange, show_range
 
 
 class ShownMessage(NamedTuple):
@@ -27,14 +24,6 @@ class ShownMessage(NamedTuple):
     role: Role
     at: int
     text: str
-
-
-class _Hidden(NamedTuple):
-    """A range of a message that is not shown, and what stands in its place."""
-
-    start: int
-    end: int
-    marker: str
 
 
 class TurnReader:
@@ -72,7 +61,7 @@ class TurnReader:
         if not self._settings().enabled:
             raise Unavailable(message="Conversation search is switched off.")
 
-        def look(tx: Tx) -> list[tuple[ItemFact, list[_Hidden]]]:
+        def look(tx: Tx) -> list[tuple[ItemFact, list[HiddenRange]]]:
             thread = self._read_thread(tx, thread_id)
             turns = self._thread_turns(tx, thread_id) if thread is not None else []
             if thread is None or thread.workspace_id != workspace_id or not 1 <= number <= len(turns):
@@ -99,22 +88,13 @@ class TurnReader:
 
         return await self._db.read(look)
 
-    def _hidden_in(self, tx: Tx, fact: ItemFact) -> list[_Hidden]:
-        excluded = [_Hidden(*place, EXCLUDED) for place in exclusions_of(tx, fact.item_id)]
-        return excluded + [_Hidden(*place, INJECTED) for place in self._echo_spans(tx, fact.workspace_id, fact.text)]
+    def _hidden_in(self, tx: Tx, fact: ItemFact) -> list[HiddenRange]:
+        excluded = [HiddenRange(*place, EXCLUDED) for place in exclusions_of(tx, fact.item_id)]
+        return excluded + [
+            HiddenRange(*place, INJECTED) for place in self._echo_spans(tx, fact.workspace_id, fact.text)
+        ]
 
-    def _to_shown_message(self, fact: ItemFact, hidden: list[_Hidden]) -> ShownMessage:
+    def _to_shown_message(self, fact: ItemFact, hidden: list[HiddenRange]) -> ShownMessage:
         spans = self._scanner.find(fact.text)
-        return ShownMessage(fact.item_id, fact.role, fact.at, _without(fact.text, spans, hidden))
-
-
-def _without(text: str, spans: list[SecretSpan], hidden: list[_Hidden]) -> str:
-    """Return the text with its secrets masked and each hidden range replaced by its marker."""
-    parts: list[str] = []
-    place = 0
-    for start, end, marker in sorted(hidden):
-        if end <= place:
-            continue
-        parts += (mask_range(text, spans, place, max(place, start)), marker)
-        place = end
-    return "".join((*parts, mask_range(text, spans, min(place, len(text)), len(text))))
+        said = show_range(fact.text, spans, hidden, 0, len(fact.text))
+        return ShownMessage(fact.item_id, fact.role, fact.at, said)

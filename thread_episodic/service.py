@@ -89,6 +89,7 @@ class EpisodicService:
             keyed=means.keyed,
             clock=means.clock,
             read_items=means.read_items,
+            echo_spans=means.echo_spans,
             read_thread=means.read_thread,
             read_artifacts=means.read_artifacts,
             workspace_exists=means.workspace_exists,

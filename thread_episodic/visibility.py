@@ -6,10 +6,22 @@ Rule 2: a reason to hide is a line here and nowhere else.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from protocol.seams.house_facts import ItemFact
 from protocol.seams.ports import SecretScanner, SecretSpan
 from thread_episodic.values import ChunkCandidate, Filter
+
+EXCLUDED = "[excluded]"
+INJECTED = "[recalled memory]"
+
+
+class HiddenRange(NamedTuple):
+    """A range of a message that is not shown, and what stands in its place."""
+
+    start: int
+    end: int
+    marker: str
 
 
 def is_in_scope(thread_id: str, wanted: Filter) -> bool:
@@ -63,3 +75,14 @@ def mask_range(text: str, spans: Sequence[SecretSpan], start: int, end: int, *, 
             parts += (text[place : max(place, span.start)], marker.format(kind=span.kind))
             place = max(place, min(end, span.end))
     return "".join((*parts, text[place:end]))
+
+
+def show_range(text: str, secrets: Sequence[SecretSpan], hidden: Sequence[HiddenRange], start: int, end: int) -> str:
+    """Return a range of the text with its secrets masked, and its marker in place of each hidden range."""
+    parts: list[str] = []
+    place = start
+    for one in sorted(hidden):
+        if one.start < end and one.end > place:
+            parts += (mask_range(text, secrets, place, max(place, one.start)), one.marker)
+            place = min(one.end, end)
+    return "".join((*parts, mask_range(text, secrets, place, end)))

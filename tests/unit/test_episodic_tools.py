@@ -17,8 +17,8 @@ from protocol.errors import CallerError, Unavailable
 from protocol.hooks import ToolContext
 from protocol.thread_episodic import ExcludeParams
 from protocol.tools import MAX_RESULT_CHARS
-from thread_episodic.reading import EXCLUDED, INJECTED
 from thread_episodic.tools import ThreadSearchTool
+from thread_episodic.visibility import EXCLUDED, INJECTED
 
 KEY = "AKIA" + "QX7Z2M4N8P1R5T9V"
 
@@ -141,6 +141,9 @@ def test_what_was_injected_is_not_read_back_as_if_it_had_been_said(home: Home) -
         await home.say("i1", f"I was told:\n{line}\nIs that so?", turn="t_1")
         (said,) = await home.service.turns.read("a", "a_1", 1)
         assert said.text == f"I was told:\n{INJECTED}\nIs that so?"
+        await home.index()
+        (hit,) = (await home.search("told")).hits
+        assert hit.text == hit.snippet == said.text
 
     anyio.run(story)
 

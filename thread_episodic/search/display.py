@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from protocol.seams.house_facts import ItemFact, ReadItems
+from protocol.seams.house_facts import EchoSpans, ItemFact, ReadItems
 from protocol.seams.ports import Lexicon, SecretScanner, SecretSpan, Tx
 from protocol.thread_episodic import ThreadHit
 from retrieval.budget import Floor, snippet_of
 from thread_episodic.search.pointing import is_said_already
 from thread_episodic.search.ranking import Ranked
 from thread_episodic.values import ChunkCandidate, Filter
-from thread_episodic.visibility import is_visible, mask_range
+from thread_episodic.visibility import INJECTED, HiddenRange, is_visible, show_range
 
 KEPT = 4096  # messages whose secrets are remembered: those of a few threads
 READ_AHEAD = 8  # messages read at once beyond those that may be shown: some are hidden, some do not fit
@@ -85,6 +85,7 @@ class Display:
         secrets: KnownSecrets,
         hash_of: Callable[[ItemFact], bytes],
         read_items: ReadItems,
+        echo_spans: EchoSpans,
     ) -> None:
         self._tx = tx
         self._wanted = wanted
@@ -93,6 +94,7 @@ class Display:
         self._secrets = secrets
         self._hash_of = hash_of
         self._read_items = read_items
+        self._echo_spans = echo_spans
         self._items: dict[str, tuple[ItemFact, bytes] | None] = {}
         good = (ranking.candidates[one.row] for one in ranking.ranked if one.score >= limits.floor.score)
         self._good = {(chunk.item_id, chunk.position): chunk for chunk in good}
@@ -191,7 +193,9 @@ class Display:
         self, one: Ranked, chunk: ChunkCandidate, joined: Sequence[ChunkCandidate], fact: ItemFact
     ) -> tuple[ThreadHit, bool]:
         """Return the hit, and whether its snippet is the whole text."""
-        text = mask_range(fact.text, self._secrets.of(fact.text, chunk.source_hash), joined[0].start, joined[-1].end)
+        secrets = self._secrets.of(fact.text, chunk.source_hash)
+        hidden = [HiddenRange(*place, INJECTED) for place in self._echo_spans(self._tx, fact.workspace_id, fact.text)]
+        text = show_range(fact.text, secrets, hidden, joined[0].start, joined[-1].end)
         room = min(self._limits.hit_chars, len(joined) * self._limits.snippet_chars)
         snippet = snippet_of(text, room, self._weigh)
         hit = ThreadHit(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct, field, structs
 
 from protocol.conversation.artifacts import ArtifactRef
-from protocol.seams.house_facts import ItemFact, ReadItems, ReadThread, WorkspaceExists
+from protocol.seams.house_facts import EchoSpans, ItemFact, ReadItems, ReadThread, WorkspaceExists
 from protocol.seams.ports import Clock, KeyedHash, Lexicon, Meaning, SecretScanner, Tx
 from protocol.thread_episodic import DiagnosticCode, SearchStatus, ThreadHit
 from thread_episodic.ports import ReadArtifacts
@@ -100,6 +100,7 @@ class Searcher:
         keyed: KeyedHash,
         clock: Clock,
         read_items: ReadItems,
+        echo_spans: EchoSpans,
         read_thread: ReadThread,
         read_artifacts: ReadArtifacts,
         workspace_exists: WorkspaceExists,
@@ -112,6 +113,7 @@ class Searcher:
         self._secrets = KnownSecrets(scanner)
         self._hash_of = hash_of
         self._read_items = read_items
+        self._echo_spans = echo_spans
         self._read_thread = read_thread
         self._read_artifacts = read_artifacts
         self._workspace_exists = workspace_exists
@@ -150,6 +152,7 @@ class Searcher:
             secrets=self._secrets,
             hash_of=self._hash_of,
             read_items=self._read_items,
+            echo_spans=self._echo_spans,
         )
         shown.fill()
         return shown
