@@ -10,8 +10,9 @@ one.
 
 import argparse
 import asyncio
+import math
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,7 @@ from gateway.doors.terminal.screen import format_count, plain
 from gateway.foundations import Foundations, open_home
 from gateway.home.config import ConfigError, ConfigStore
 from gateway.home.folder import default_root, is_foreign
+from gateway.home.owners import living_owners
 from gateway.home.starting import Options
 from gateway.memory_core import MemoryCore, build_core
 from gateway.wire.client_session import SessionClient
@@ -66,6 +68,8 @@ MADE_AT_ONCE = 5000
 COMPARE_SECONDS = 5.0
 """The longest time for which a command compares folders with the index before it answers."""
 BYTES_LEFT = "some bytes are left in the database file while others use it; the next gateway finishes the work"
+REPORT_SECONDS = 0.25
+"""The time between two reports of work that goes on until it is done."""
 CATCH_UP_SECONDS = 10.0
 """The longest time for which messages are indexed before an answer; it is enough for some thousand."""
 
@@ -121,11 +125,8 @@ class HomeMethods:
         if self._has_caught_up or self._core.base.home.is_read_only:
             return
         self._has_caught_up = True
-        self.app.runner.keep_to(FINDABLE if self.embedding.get_searched_space() is not None else FINDABLE[:1])
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.app.runner.run)
-            await self.app.runner.drain(CATCH_UP_SECONDS)
-            tasks.cancel_scope.cancel()
+        makes = self.embedding.get_searched_space() is not None
+        await self._work(FINDABLE if makes else FINDABLE[:1], CATCH_UP_SECONDS)
 
     async def compare_files(self) -> bool:
         """Compare collections with their folders for at most `COMPARE_SECONDS`; return whether work is left.
@@ -139,13 +140,41 @@ class HomeMethods:
         await self.app.knowledge.look()
         makes = self.embedding.get_searched_space() is not None
         makes = makes and await self._core.base.database.read(count_waiting) <= MADE_AT_ONCE
-        self.app.runner.keep_to(("scan", "read", "embed") if makes else ("scan", "read"))
+        return not await self._work(("scan", "read", "embed") if makes else ("scan", "read"), COMPARE_SECONDS)
+
+    async def read_files(self, report: Callable[[], Awaitable[None]]) -> None:
+        """Do the scans and readings of files that are queued until none is due; `report` is called meanwhile."""
+
+        async def report_often() -> None:
+            while True:
+                await report()
+                await anyio.sleep(REPORT_SECONDS)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(report_often)
+            await self._work(("scan", "read"), math.inf)
+            tasks.cancel_scope.cancel()
+
+    async def _work(self, kinds: Collection[JobKind], seconds: float) -> bool:
+        """Do jobs of these kinds for at most `seconds`; return whether none is left that is due."""
+        self.app.runner.keep_to(kinds)
         is_idle = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)
-            is_idle = (await self.app.runner.drain(COMPARE_SECONDS)).idle
+            is_idle = (await self.app.runner.drain(seconds)).idle
             tasks.cancel_scope.cancel()
-        return not is_idle
+        return is_idle
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether no other process lives in the home, so that nobody goes on with what this one leaves."""
+        base = self._core.base
+        return set(living_owners(base.home.root / "run")) <= {base.owners.owner}
+
+    @property
+    def indexes_files(self) -> bool:
+        """Return whether the settings let files be scanned and read."""
+        return self._core.base.config.config.knowledge.indexing_enabled
 
     async def run_pass(self, params: dict[str, Any]) -> "Run":
         """Run a pass in this process, or wait for the one that another process runs. Raises `GatewayError`."""

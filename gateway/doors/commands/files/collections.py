@@ -1,9 +1,12 @@
 """The verbs of `pioneer knowledge` for collections: add, list, status, scan, retry, update, remove.
 
-Rule 1: a verb that changes a collection compares its folder before it answers, for at most `COMPARE_SECONDS`.
+Rule 1: a verb that changes a collection compares its folder before it answers, for at most `COMPARE_SECONDS`; `scan`
+goes on until every file is read.
+Rule 2: what waits when a verb ends is said, and who reads it: nobody does where no other process lives in the home.
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,9 +15,10 @@ from gateway.doors.commands.door import HomeMethods, through_door, trying_home
 from gateway.doors.commands.options import present
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import check_folder
-from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
+from gateway.doors.terminal.screen import hint, plain, progress, say, show_json, show_table, when, words
 from protocol import methods as m
-from protocol.files.collections import Collection, CollectionAddResult, Preview
+from protocol.files.collections import Collection, CollectionAddResult, CollectionResult, Preview
+from protocol.files.knowledge import KnowledgeRetryResult
 
 PATTERN_LISTS = ("include", "exclude")
 SWITCHES = ("follow_gitignore", "watch", "recall", "enrich")
@@ -60,33 +64,60 @@ def add_collection(given: argparse.Namespace) -> int:
         **_choices_of(given),
     }
 
-    async def work(door: HomeMethods) -> CollectionAddResult:
+    async def work(door: HomeMethods) -> tuple[CollectionAddResult, str | None]:
         if given.scope == "workspace":
             await door.ensure_workspace(given.workspace)
         result = await door.call(m.COLLECTIONS_ADD, params)
-        if not given.dry_run:
-            await door.compare_files()
-            fresh = await door.call(m.COLLECTIONS_GET, {"collection_id": result.collection.collection_id})
-            return CollectionAddResult(collection=fresh.collection)
-        return result
+        if given.dry_run:
+            return result, None
+        fresh, waiting = await _compare(door, result.collection.collection_id)
+        return CollectionAddResult(collection=fresh.collection), waiting
 
     with trying_home(given):
-        show(given, through_door(given, work, makes_home=True), _show_added)
+        result, waiting = through_door(given, work, makes_home=True)
+        show(given, result, lambda _: _show_added(result, waiting))
     return OK
 
 
-def _show_added(result: CollectionAddResult) -> None:
+async def compare_all(door: HomeMethods) -> None:
+    """Compare folders for a while, and write on stderr where that leaves something."""
+    if await door.compare_files():
+        later = "`pioneer knowledge scan COLLECTION` goes on with it" if door.is_alone else "the rest is found later"
+        sys.stderr.write(f"pioneer: not every file could be compared in time; {later}\n")
+
+
+async def _compare(door: HomeMethods, collection_id: str) -> tuple[CollectionResult, str | None]:
+    """Compare folders for a while; return the collection as it is then, and what of it waits."""
+    is_left = await door.compare_files()
+    fresh = await door.call(m.COLLECTIONS_GET, {"collection_id": collection_id})
+    return fresh, _describe_waiting(door, fresh.collection, is_left=is_left)
+
+
+def _describe_waiting(door: HomeMethods, one: Collection, *, is_left: bool) -> str | None:
+    """Return what of a collection waits and who reads it, or None; `is_left` says that some of it is due now."""
+    count, named = one.files.pending, plain(one.collection_id)
+    if one.scanned_at is not None and not count:
+        return None
+    least = "at least " if one.scanned_at is None else ""
+    files, waits, they_are = f"{least}{_format_files(count)}", "wait", "they are"
+    if count == 1:
+        waits, they_are = "waits", "it is"
+    if not door.indexes_files:
+        return f"{files} {waits}: indexing is switched off (gateway.knowledge.indexing_enabled)"
+    if not is_left:
+        return f"{files} {waits} to be tried again later: `pioneer knowledge files {named} --state pending`"
+    if door.is_alone:
+        return f"{files} {waits}: {they_are} read while a gateway runs, or now with `pioneer knowledge scan {named}`"
+    return f"indexing {files} in the background; `pioneer knowledge status` tells how far it is"
+
+
+def _show_added(result: CollectionAddResult, waiting: str | None) -> None:
     if result.preview is not None:
         _show_preview(result.preview)
         return
     files = result.collection.files
-    state = f"{_format_files(files.indexed + files.partial)} indexed"
-    if files.pending or result.collection.scanned_at is None:
-        state = (
-            f"indexing {_format_files(files.pending)} in the background; `pioneer knowledge status` tells how far it is"
-        )
-    say(f"{result.collection.collection_id}\t{state}", "green")
     named = result.collection.collection_id
+    say(f"{named}\t{waiting or f'{_format_files(files.indexed + files.partial)} indexed'}", "green")
     if files.skipped:
         hint(f"skipped: {_format_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
     if named != result.collection.name:
@@ -152,34 +183,58 @@ def show_status(given: argparse.Namespace) -> int:
 
 
 def scan_collection(given: argparse.Namespace) -> int:
-    """Compare a folder now."""
-    return _compare(given, m.COLLECTIONS_SCAN, {"deep": given.deep})
+    """Compare a folder now, and read its files until none waits."""
+    named = {"collection_id": given.collection}
+
+    async def work(door: HomeMethods) -> tuple[CollectionResult, str | None]:
+        await door.call(m.COLLECTIONS_SCAN, {**named, "deep": given.deep})
+
+        async def report() -> None:
+            files = (await door.call(m.COLLECTIONS_GET, named)).collection.files
+            done = files.indexed + files.partial + files.failed
+            report_done(done, done + files.pending)
+
+        await door.read_files(report)
+        fresh = await door.call(m.COLLECTIONS_GET, named)
+        return fresh, _describe_waiting(door, fresh.collection, is_left=False)
+
+    with progress(f"reading {plain(given.collection)}") as report_done:
+        result, waiting = through_door(given, work)
+    return _show_compared(given, result, waiting)
 
 
 def retry_files(given: argparse.Namespace) -> int:
     """Have failed files read again; the exit code is `NEGATIVE` where there are none."""
     params = present(file_id=given.file_id, collection_id=given.collection)
-    result = through_door(given, lambda door: door.call(m.KNOWLEDGE_RETRY, params))
-    show(given, result, lambda _: say(f"{result.requeued} files will be read again"))
+
+    async def work(door: HomeMethods) -> KnowledgeRetryResult:
+        result = await door.call(m.KNOWLEDGE_RETRY, params)
+        if result.requeued:
+            await compare_all(door)
+        return result
+
+    result = through_door(given, work)
+    show(given, result, lambda _: say(f"{_format_files(result.requeued)} will be read again"))
     return OK if result.requeued else NEGATIVE
 
 
 def update_collection(given: argparse.Namespace) -> int:
     """Change a collection, and compare its folder."""
     path = check_folder(given.path) if given.path is not None else None
-    return _compare(given, m.COLLECTIONS_UPDATE, {**present(path=path), **_choices_of(given)})
+    params = {"collection_id": given.collection, **present(path=path), **_choices_of(given)}
+
+    async def work(door: HomeMethods) -> tuple[CollectionResult, str | None]:
+        await door.call(m.COLLECTIONS_UPDATE, params)
+        return await _compare(door, given.collection)
+
+    return _show_compared(given, *through_door(given, work))
 
 
-def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Mapping[str, Any]) -> int:
-    """Call a method of a collection, compare its folder at once, and show the collection."""
-
-    async def work(door: HomeMethods) -> Any:
-        await door.call(method, {"collection_id": given.collection, **choices})
-        await door.compare_files()
-        return await door.call(m.COLLECTIONS_GET, {"collection_id": given.collection})
-
-    result = through_door(given, work)
+def _show_compared(given: argparse.Namespace, result: CollectionResult, waiting: str | None) -> int:
+    """Show a collection that was compared with its folder, and what of it waits."""
     show(given, result, lambda _: _show_collections([result.collection]))
+    if waiting is not None:
+        hint(waiting)
     return OK
 
 

@@ -5,7 +5,6 @@ Rule 2: a search compares the folders with the index first, for at most `COMPARE
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.files.collections import (
     add_choices,
     add_collection,
+    compare_all,
     list_collections,
     remove_collection,
     retry_files,
@@ -82,8 +82,7 @@ def _search(given: argparse.Namespace) -> int:
     params = {"query": text_of(given.query), "context": {"workspace_id": given.workspace}, **asked}
 
     async def work(door: HomeMethods) -> KnowledgeSearchResult:
-        if await door.compare_files():
-            sys.stderr.write("pioneer: not every file could be compared in time; the rest is found later\n")
+        await compare_all(door)
         result = await door.call(m.KNOWLEDGE_SEARCH, params)
         if not result.hits:
             await door.hint_at(await _count_elsewhere(door, given, params))
@@ -260,7 +259,7 @@ VERBS: Mapping[str, tuple[Callable[[argparse.Namespace], int], str]] = {
     "entities": (_entities, "list pages, folders, tags and code by name"),
     "edges": (_edges, "where the links of a page lead"),
     "changes": (_changes, "what happened to files"),
-    "scan": (scan_collection, "compare a folder now"),
+    "scan": (scan_collection, "compare a folder now, and read its files until none waits"),
     "retry": (retry_files, "read files again that failed"),
     "update": (update_collection, "change a collection"),
     "remove": (remove_collection, "forget a collection; its folder stays"),
