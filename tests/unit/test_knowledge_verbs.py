@@ -8,6 +8,9 @@ from filelock import FileLock
 from spawned import WITHOUT_MODEL
 
 from gateway.doors.commands import door
+from gateway.doors.commands.files import states
+from knowledge.scan.scanning import LOST
+from knowledge.scan.watching import POLLED
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +59,40 @@ def test_where_indexing_is_off_nothing_is_promised(tmp_path: Path, home: Path) -
     (home / "config.toml").write_text(off, encoding="utf-8")
     assert "indexing is switched off (gateway.knowledge.indexing_enabled)" in run("knowledge", "add", "notes").out
     assert "indexing is switched off" in run("knowledge", "scan", "notes").err
+
+
+def test_list_and_status_say_the_name_the_state_and_its_reason(tmp_path: Path, home: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n", "b.png": "x"})
+    assert run("knowledge", "add", "notes").code == 0
+    assert run("knowledge", "update", "notes", "--name", "Field notes", "--exclude", "[[").code == 0
+    assert run("knowledge", "list").out.startswith("notes\tField notes\tpolling (not watched)\t1\t0\t0\t")
+    told = run("knowledge", "status").out
+    assert told.startswith("notes (Field notes)\n")
+    for line in (
+        f"folder      {folder}",
+        "polling: no process watches it; a gateway compares it every 10 minutes",
+        "watched by  nobody",
+        "indexed     1 file, 1 piece",
+        "skipped     unknown_kind 1",
+        "no pattern  exclude line 1, `[[`",
+    ):
+        assert line in told
+    folder.rename(tmp_path / "away")
+    assert "\tunavailable (root missing)\t" in run("knowledge", "scan", "notes").out
+    assert "unavailable: the folder is not there; nothing is deleted" in run("knowledge", "status").out
+    (home / "config.toml").write_text(WITHOUT_MODEL + "[gateway.knowledge]\nenabled = false\n", encoding="utf-8")
+    assert "files are switched off" in run("knowledge", "status").err
+
+
+def test_every_reason_of_a_state_has_words() -> None:
+    assert {*LOST, *POLLED, "max_files", "not_watched"} == set(states.REASONS)
+
+
+def test_patterns_are_taken_away_by_update(tmp_path: Path) -> None:
+    write(tmp_path / "notes", {"a.md": "A walrus.\n", "b.txt": "A seal.\n"})
+    added = run("knowledge", "add", "notes", "--exclude", "*.md", "--include", "*.txt", "--json").json["collection"]
+    assert (added["exclude"], added["include"], added["files"]["indexed"]) == (["*.md"], ["*.txt"], 1)
+    emptied = run("knowledge", "update", "notes", "--no-exclude", "--no-include", "--json").json["collection"]
+    assert (emptied["exclude"], emptied["include"], emptied["files"]["indexed"]) == ([], [], 2)
+    replaced = run("knowledge", "update", "notes", "--no-exclude", "--exclude", "b.txt", "--json").json["collection"]
+    assert replaced["exclude"] == ["b.txt"]

@@ -46,6 +46,7 @@ from protocol.seams.ports import JobKind, PauseQueue, Tx
 if TYPE_CHECKING:
     from gateway.wiring import App
     from protocol.passes import Run
+    from protocol.settings import KnowledgeSettings
 
 T = TypeVar("T")
 
@@ -172,9 +173,9 @@ class HomeMethods:
         return set(living_owners(base.home.root / "run")) <= {base.owners.owner}
 
     @property
-    def indexes_files(self) -> bool:
-        """Return whether the settings let files be scanned and read."""
-        return self._core.base.config.config.knowledge.indexing_enabled
+    def knowledge_settings(self) -> "KnowledgeSettings":
+        """Return the settings of searched files."""
+        return self._core.base.config.config.knowledge
 
     async def run_pass(self, params: dict[str, Any]) -> "Run":
         """Run a pass in this process, or wait for the one that another process runs. Raises `GatewayError`."""

@@ -1,4 +1,4 @@
-"""The verbs of `pioneer knowledge` for collections: add, list, status, scan, retry, update, remove.
+"""The verbs of `pioneer knowledge` that change collections: add, scan, retry, update, remove.
 
 Rule 1: a verb that changes a collection compares its folder before it answers, for at most `COMPARE_SECONDS`; `scan`
 goes on until every file is read.
@@ -7,15 +7,14 @@ Rule 2: what waits when a verb ends is said, and who reads it: nobody does where
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, through_door, trying_home
+from gateway.doors.commands.files.states import format_counts, format_files, show, show_collections
 from gateway.doors.commands.options import present
-from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import check_folder
-from gateway.doors.terminal.screen import hint, plain, progress, say, show_json, show_table, when, words
+from gateway.doors.terminal.screen import hint, plain, progress, say
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, CollectionResult, Preview
 from protocol.files.knowledge import KnowledgeRetryResult
@@ -39,18 +38,18 @@ def add_choices(to: argparse.ArgumentParser) -> None:
     to.add_argument("--meaning", choices=("documents", "all", "off"), help="kept for search by meaning")
 
 
+def add_emptying(to: argparse.ArgumentParser) -> None:
+    """Add the options of `update` that take all patterns away."""
+    for name in PATTERN_LISTS:
+        to.add_argument(
+            f"--no-{name}", dest=name, action="store_const", const=[], help=f"without the --{name} patterns it has"
+        )
+
+
 def _choices_of(given: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters for the options of `add_choices` that are given."""
     names = ("name", *PATTERN_LISTS, *SWITCHES, "meaning")
     return present(**{name: getattr(given, name) for name in names})
-
-
-def show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -> None:
-    """Write a result as JSON with `--json`, else call `lines` with it."""
-    if given.json:
-        show_json(result)
-    else:
-        lines(result)
 
 
 def add_collection(given: argparse.Namespace) -> int:
@@ -99,10 +98,10 @@ def _describe_waiting(door: HomeMethods, one: Collection, *, is_left: bool) -> s
     if one.scanned_at is not None and not count:
         return None
     least = "at least " if one.scanned_at is None else ""
-    files, waits, they_are = f"{least}{_format_files(count)}", "wait", "they are"
+    files, waits, they_are = f"{least}{format_files(count)}", "wait", "they are"
     if count == 1:
         waits, they_are = "waits", "it is"
-    if not door.indexes_files:
+    if not door.knowledge_settings.indexing_enabled:
         return f"{files} {waits}: indexing is switched off (gateway.knowledge.indexing_enabled)"
     if not is_left:
         return f"{files} {waits} to be tried again later: `pioneer knowledge files {named} --state pending`"
@@ -117,15 +116,11 @@ def _show_added(result: CollectionAddResult, waiting: str | None) -> None:
         return
     files = result.collection.files
     named = result.collection.collection_id
-    say(f"{named}\t{waiting or f'{_format_files(files.indexed + files.partial)} indexed'}", "green")
+    say(f"{named}\t{waiting or f'{format_files(files.indexed + files.partial)} indexed'}", "green")
     if files.skipped:
-        hint(f"skipped: {_format_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
+        hint(f"skipped: {format_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
     if named != result.collection.name:
         hint(f"addresses begin with its id, {named}; --id chooses another")
-
-
-def _format_files(number: int) -> str:
-    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
 def _format_size(size: int) -> str:
@@ -134,52 +129,12 @@ def _format_size(size: int) -> str:
     return next((f"{size / one:.1f} {unit}" for unit, one in units if size >= one), f"{size} bytes")
 
 
-def _format_counts(counts: Mapping[str, int]) -> str:
-    """Return counts with their names in one line, the largest first."""
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    return ", ".join(f"{name} {count:,}" for name, count in ordered) or "none"
-
-
 def _show_preview(preview: Preview) -> None:
     least = "at least " if preview.partial else ""
-    found = f"{least}{_format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
-    say(f"{found}: {_format_counts(preview.by_kind)}. Skipped: {_format_counts(preview.skipped)}.")
+    found = f"{least}{format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
+    say(f"{found}: {format_counts(preview.by_kind)}. Skipped: {format_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
         say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
-
-
-def list_collections(given: argparse.Namespace) -> int:
-    """List the collections; the exit code is `NEGATIVE` where there is none."""
-    asked = {"workspace_id": given.workspace}
-    result = through_door(given, lambda door: collect_pages(door, m.COLLECTIONS_LIST, asked, "collections", None))
-    found = result.collections
-    show(given, {"collections": found}, lambda _: _show_collections(found))
-    return OK if found else NEGATIVE
-
-
-def _show_collections(found: list[Collection]) -> None:
-    rows = [
-        [
-            one.collection_id,
-            words(one.state),
-            str(one.files.indexed + one.files.partial),
-            str(one.files.pending),
-            str(one.files.failed),
-            when(one.scanned_at) if one.scanned_at else "",
-            plain(one.path),
-        ]
-        for one in found
-    ]
-    show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
-    if not rows:
-        hint("there is no collection here: `pioneer knowledge add DIR` makes one")
-
-
-def show_status(given: argparse.Namespace) -> int:
-    """Show the state of each collection; the exit code is `NEGATIVE` where there is none."""
-    found = through_door(given, lambda door: door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace}))
-    show(given, found, lambda _: _show_collections([one.collection for one in found.collections]))
-    return OK if found.collections else NEGATIVE
 
 
 def scan_collection(given: argparse.Namespace) -> int:
@@ -214,7 +169,7 @@ def retry_files(given: argparse.Namespace) -> int:
         return result
 
     result = through_door(given, work)
-    show(given, result, lambda _: say(f"{_format_files(result.requeued)} will be read again"))
+    show(given, result, lambda _: say(f"{format_files(result.requeued)} will be read again"))
     return OK if result.requeued else NEGATIVE
 
 
@@ -232,7 +187,7 @@ def update_collection(given: argparse.Namespace) -> int:
 
 def _show_compared(given: argparse.Namespace, result: CollectionResult, waiting: str | None) -> int:
     """Show a collection that was compared with its folder, and what of it waits."""
-    show(given, result, lambda _: _show_collections([result.collection]))
+    show(given, result, lambda _: show_collections([result.collection]))
     if waiting is not None:
         hint(waiting)
     return OK

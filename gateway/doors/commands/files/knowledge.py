@@ -16,16 +16,15 @@ from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.files.collections import (
     add_choices,
     add_collection,
+    add_emptying,
     compare_all,
-    list_collections,
     remove_collection,
     retry_files,
     scan_collection,
-    show,
-    show_status,
     to_option_name,
     update_collection,
 )
+from gateway.doors.commands.files.states import list_collections, show, show_status
 from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, count_elsewhere, limit_of
 from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
@@ -251,7 +250,7 @@ def _changes(given: argparse.Namespace) -> int:
 VERBS: Mapping[str, tuple[Callable[[argparse.Namespace], int], str]] = {
     "add": (add_collection, "have a folder's files indexed"),
     "list": (list_collections, "list the collections"),
-    "status": (show_status, "how far the index is"),
+    "status": (show_status, "how far each collection is, who watches it, and what is wrong with it"),
     "search": (_search, "find what files say"),
     "read": (_read, "read around an address"),
     "why": (_why, "why a file is not found"),
@@ -289,6 +288,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
     parsers["add"].add_argument("--dry-run", action="store_true", help="show what would be indexed")
     for verb in ("add", "update"):
         add_choices(parsers[verb])
+    add_emptying(parsers["update"])
     parsers["update"].add_argument("--path", type=path, metavar="DIR", help="where the folder lies now")
     for verb in ("files", "scan", "update", "remove"):
         parsers[verb].add_argument("collection", metavar="COLLECTION", help="its id")
