@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
+
 from gateway.base.exit_codes import NEGATIVE, OK, USAGE
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
@@ -12,6 +14,7 @@ from gateway.doors.terminal.exits import Stop
 from gateway.doors.terminal.screen import hint, plain, readable, say, show_json, show_table, words
 from protocol import methods as m
 from protocol.conversation.values import InstructionProfile
+from protocol.errors import Refused
 from protocol.guidance import (
     Agent,
     AgentPart,
@@ -131,7 +134,14 @@ def _show(given: argparse.Namespace) -> int:
     params: dict[str, Any] = {"slug": given.slug, "parts": parts}
 
     async def work(door: HomeMethods) -> AgentsGetResult:
-        return await door.call(m.AGENTS_GET, params)
+        try:
+            return await door.call(m.AGENTS_GET, params)
+        except Refused as error:
+            if error.reason != "agent_invalid" or error.details is None:
+                raise
+            problems = msgspec.convert(error.details["problems"], list[AgentProblem])
+            line = f"{plain(given.slug)} is not valid: {_format_problems(problems)}"
+            raise Refused(error.reason, line, details=error.details) from None
 
     result = through_door(given, work)
     if given.json:
