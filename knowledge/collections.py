@@ -43,7 +43,7 @@ from knowledge.rows.files import some_files
 from knowledge.rows.links import HOUSE
 from knowledge.rows.vectors import contents_after, mean_contents
 from knowledge.scan.previewing import preview
-from knowledge.scan.roots import overlapping, problem_of_root
+from knowledge.scan.roots import is_overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner
 from promt.patterns import compile_late
 from protocol.base import DEFAULT_WORKSPACE
@@ -125,9 +125,11 @@ class Collections:
         """Raise `CallerError` without the workspace, `Refused` where the folder overlaps a collection but `but`."""
         if workspace != USER and not self._means.workspace_exists(tx, workspace):
             raise CallerError.missing("workspace")
-        others = [one.path for one in list_collections(tx, [workspace]) if one.collection_id != but]
-        if overlapping(path, others):
-            raise Refused("overlapping_collection")
+        others = [one for one in list_collections(tx, [workspace]) if one.collection_id != but]
+        other = next((one.collection_id for one in others if is_overlapping(path, one.path)), None)
+        if other is not None:
+            line = f"The folder is that of collection `{other}`, or lies inside or above it."
+            raise Refused("overlapping_collection", line, details={"collection_id": other})
 
     def _new_id(self, tx: Tx, params: CollectionAddParams, name: str) -> str:
         """Return the wanted id, else one made of the name. Raises `Refused` for a wanted one that is taken."""

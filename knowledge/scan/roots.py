@@ -1,7 +1,6 @@
 """The check of a folder that is to be a collection; pure."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import PurePath
 
 FORBIDDEN = ("/etc", "/proc", "/sys", "/dev", "/boot") if sys.platform != "win32" else ("C:\\Windows",)
@@ -31,6 +30,6 @@ def problem_of_root(path: str, home: str, user_folder: str) -> str | None:
     return None
 
 
-def overlapping(path: str, others: Sequence[str]) -> bool:
-    """Return whether a folder is one of the others, or lies inside or above one."""
-    return any(is_within(path, other) or is_within(other, path) for other in others)
+def is_overlapping(path: str, other: str) -> bool:
+    """Return whether a folder is another one, or lies inside or above it."""
+    return is_within(path, other) or is_within(other, path)

@@ -8,7 +8,7 @@ from msgspec import structs
 from knowledge.kinds import Kind, kind_of
 from knowledge.scan.comparing import find_gone, is_mass
 from knowledge.scan.patterns import PatternList, Rules
-from knowledge.scan.roots import overlapping, problem_of_root
+from knowledge.scan.roots import is_overlapping, problem_of_root
 from knowledge.search.addresses import Address, is_anchor_of, read_address, write_address
 
 
@@ -30,9 +30,9 @@ def test_roots_that_hold_more_than_documents_are_refused():
     assert problem_of_root("/home/ada/notes", home, user) is None
     assert problem_of_root("/dev/shm", home, user) is not None  # noqa: S108
     assert problem_of_root("/dev/shm/notes", home, user) is None  # noqa: S108
-    assert overlapping("/n/a", ["/n"])
-    assert overlapping("/n", ["/n/a"])
-    assert not overlapping("/n/ab", ["/n/a"])
+    assert is_overlapping("/n/a", "/n")
+    assert is_overlapping("/n", "/n/a")
+    assert not is_overlapping("/n/ab", "/n/a")
 
 
 def test_the_first_rule_that_matches_decides():
