@@ -96,3 +96,75 @@ def test_patterns_are_taken_away_by_update(tmp_path: Path) -> None:
     assert (emptied["exclude"], emptied["include"], emptied["files"]["indexed"]) == ([], [], 2)
     replaced = run("knowledge", "update", "notes", "--no-exclude", "--exclude", "b.txt", "--json").json["collection"]
     assert replaced["exclude"] == ["b.txt"]
+
+
+def test_an_address_is_known_in_every_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "project" / "docs", {"z.md": "# Zebra\n\nAs [the yak](y.md) says.\n"})
+    write(tmp_path / "project" / ".git", {"HEAD": "ref: refs/heads/main\n"})
+    monkeypatch.chdir(tmp_path / "project")
+    workspace = run("knowledge", "add", "docs", "--json").json["collection"]["workspace_id"]
+    assert workspace != "ws_default"
+    monkeypatch.chdir(tmp_path)
+    for verb, there in (
+        (["read", "docs:z.md#L1"], "# Zebra"),
+        (["read", str(folder / "z.md")], "# Zebra"),
+        (["why", "docs:z.md"], "indexed"),
+        (["why", "project/docs/z.md"], "indexed"),
+        (["edges", "docs:z.md"], "y.md (not there)"),
+        (["entities", "--collection", "docs"], "z\tpage"),
+    ):
+        ended = run("knowledge", *verb)
+        assert (ended.code, there in ended.out) == (0, True), verb
+        assert f"pioneer: of another project (project): --workspace {workspace}\n" in ended.err
+        assert "another project" not in run("knowledge", *verb, "--workspace", workspace).err
+    assert run("remember", "The boat is sold.", "--workspace", "ws_boat").code == 0
+    elsewhere = run("knowledge", "read", "docs:z.md", "--workspace", "ws_boat")
+    assert (elsewhere.code, elsewhere.out) == (1, "")  # a workspace that is named is not left, but told of the other
+    assert f"--workspace {workspace}" in elsewhere.err
+
+
+def test_a_path_that_exists_names_a_file(tmp_path: Path) -> None:
+    write(tmp_path / "notes", {"a#1.md": "A walrus.\n", "pic.png": "x"})
+    write(tmp_path / "other", {"b.md": "A seal.\n"})
+    assert run("knowledge", "add", "notes").code == 0
+    assert run("knowledge", "why", "notes/pic.png").out == "not indexed: unknown kind\n"
+    assert run("knowledge", "why", "notes/a#1.md").out == "indexed\n"
+    assert run("knowledge", "read", "./notes/a#1.md").out == "A walrus.\n"
+    ended = run("knowledge", "why", "other/b.md")
+    assert (ended.code, ended.err) == (
+        1,
+        "pioneer knowledge: no collection holds other/b.md; `pioneer knowledge add DIR` makes one of a folder\n",
+    )
+    assert "is the folder of collection notes" in run("knowledge", "why", "notes/").err
+    assert "no piece came near" in run("knowledge", "why", "notes").err  # one word is a question
+
+
+def test_a_newcomer_is_led_to_the_first_collection(tmp_path: Path, home: Path) -> None:
+    for verb in (["list"], ["status"], ["search", "walrus"]):
+        ended = run("knowledge", *verb)
+        assert ended.code == 66
+        assert "`pioneer remember`, `pioneer import` and `pioneer knowledge add` make one" in ended.err
+    assert not (home / "gateway.db").exists()
+    assert "pioneer knowledge add" in run().out
+    assert run("remember", "The boat is sold.").code == 0
+    for verb in (["list"], ["status"], ["search", "walrus"]):
+        ended = run("knowledge", *verb)
+        assert (ended.code, "there is no collection here: `pioneer knowledge add DIR` makes one" in ended.err) == (
+            1,
+            True,
+        )
+    write(tmp_path / "notes", {"sub/a.md": "A walrus.\n"})
+    assert run("knowledge", "add", "notes").code == 0
+    assert "no collection" not in run("knowledge", "search", "pelican").err
+    inside = run("knowledge", "add", "notes/sub", "--json")
+    assert (inside.code, inside.json["error"]["data"]["details"]) == (65, {"collection_id": "notes"})
+    assert "collection notes" in inside.err
+    assert "baseline\tnotes\t1 file\n" in run("knowledge", "changes").out
+
+
+def test_an_agent_that_is_not_valid_is_shown_with_its_problems(home: Path) -> None:
+    assert run("remember", "The boat is sold.").code == 0
+    write(home / "agents" / "noconf", {"AGENTS.md": "Be strict.\n"})
+    shown = run("agents", "show", "noconf", "--json")
+    assert (shown.code, shown.err) == (65, "pioneer agents: noconf is not valid: missing config.yaml\n")
+    assert shown.json["error"]["data"]["details"]["problems"] == [{"code": "missing", "key": "config.yaml"}]

@@ -45,6 +45,7 @@ from protocol.seams.ports import JobKind, PauseQueue, Tx
 
 if TYPE_CHECKING:
     from gateway.wiring import App
+    from protocol.conversation.workspaces import Workspace
     from protocol.passes import Run
     from protocol.settings import KnowledgeSettings
 
@@ -71,6 +72,8 @@ COMPARE_SECONDS = 5.0
 BYTES_LEFT = "some bytes are left in the database file while others use it; the next gateway finishes the work"
 REPORT_SECONDS = 0.25
 """The time between two reports of work that goes on until it is done."""
+MAKERS = "`pioneer remember`, `pioneer import` and `pioneer knowledge add`"
+"""The commands that make a home."""
 CATCH_UP_SECONDS = 10.0
 """The longest time for which messages are indexed before an answer; it is enough for some thousand."""
 
@@ -212,6 +215,11 @@ class HomeMethods:
         """Make another workspace that of the calls that follow."""
         self._client.enter(workspace_id)
 
+    def hint_at_project(self, workspace: "Workspace") -> None:
+        """Write on stderr that what is named belongs to another workspace, and which."""
+        named = f" ({plain(workspace.name)})" if workspace.name else ""
+        sys.stderr.write(f"pioneer: of another project{named}: --workspace {workspace.workspace_id}\n")
+
     async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
         """Write on stderr which other workspaces have hits, and how many; `one` and `several` name a hit."""
         from protocol.methods import WORKSPACE_GET  # noqa: PLC0415
@@ -239,7 +247,7 @@ def describe_no_home(given: argparse.Namespace) -> str:
     home = plain(str(home_of(given)))
     if is_foreign(home_of(given)):
         return f"{home} holds other things and is no home: name an empty or a new folder by --home or PIONEER_HOME"
-    return f"there is no home yet in {home}: `pioneer remember` or `pioneer import` makes one, --home names another"
+    return f"there is no home yet in {home}: {MAKERS} make one, --home names another"
 
 
 @contextmanager
