@@ -67,10 +67,8 @@ PASS_MS = 3_600_000
 """The longest time for which a command waits for a pass."""
 MADE_AT_ONCE = 5000
 """The most vectors that a search makes before it searches; with the static model that takes seconds."""
-COMPARE_SECONDS = 5.0
-"""The longest time for which a command compares folders with the index before it answers."""
 STEP_SECONDS = 0.5
-"""The time between two looks at how far that is."""
+"""The time between two looks at how far a comparison of folders is."""
 BYTES_LEFT = "some bytes are left in the database file while others use it; the next gateway finishes the work"
 CATCH_UP_SECONDS = 10.0
 """The longest time for which messages are indexed before an answer; it is enough for some thousand."""
@@ -130,9 +128,7 @@ class HomeMethods:
         makes = self.embedding.get_searched_space() is not None
         await self._work(FINDABLE if makes else FINDABLE[:1], CATCH_UP_SECONDS)
 
-    async def compare_files(
-        self, seconds: float = COMPARE_SECONDS, tell: Callable[[], Awaitable[None]] | None = None
-    ) -> bool:
+    async def compare_files(self, seconds: float, tell: Callable[[], Awaitable[None]] | None = None) -> bool:
         """Compare collections with their folders for at most so many seconds; return whether work is left.
 
         `tell` is called after each `STEP_SECONDS`, to show how far it is. With a loaded model, pieces of files get

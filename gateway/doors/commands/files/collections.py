@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, through_door, trying_home
-from gateway.doors.commands.files.states import format_counts, format_files, show, show_collections
+from gateway.doors.commands.files.states import format_counts, format_files, hint_if_off, show, show_collections
 from gateway.doors.commands.options import present
 from gateway.doors.terminal.exits import check_folder
 from gateway.doors.terminal.screen import hint, is_rich, plain, progress, say
@@ -19,6 +19,8 @@ from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, CollectionResult, Preview
 from protocol.files.knowledge import KnowledgeRetryResult
 
+COMPARE_SECONDS = 5.0
+"""The longest time for which a command compares folders with the index before it answers."""
 PATTERN_LISTS = ("include", "exclude")
 READ_SECONDS = 3600.0
 """The longest time for which a command reads files; 100,000 take some minutes."""
@@ -129,7 +131,7 @@ def update_collection(given: argparse.Namespace) -> int:
 
 async def compare_all(door: HomeMethods) -> None:
     """Compare folders for at most `COMPARE_SECONDS`, and write on stderr where that leaves something."""
-    if await door.compare_files():
+    if await door.compare_files(COMPARE_SECONDS):
         later = "`pioneer knowledge scan COLLECTION` goes on with it" if door.is_alone else "the rest is found later"
         sys.stderr.write(f"pioneer: not every file could be compared in time; {later}\n")
 
@@ -148,6 +150,7 @@ async def _read_files(door: HomeMethods, collection_id: str) -> Collection:
             report(done, done + files.pending)
 
         await door.compare_files(READ_SECONDS, tell if is_rich(sys.stderr) else None)
+    hint_if_off(door.knowledge_settings)
     return await find()
 
 

@@ -27,7 +27,7 @@ from gateway.doors.commands.files.collections import (
 from gateway.doors.commands.files.states import NO_COLLECTION, format_files, list_collections, show, show_status
 from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, count_elsewhere, limit_of
-from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
+from gateway.doors.terminal.screen import hint, plain, plain_path, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Elsewhere
 from protocol.errors import CallerError
@@ -122,7 +122,7 @@ def _show_hits(result: KnowledgeSearchResult, *, has_collection: bool) -> None:
         if hit.via is None or score.words + score.meaning + score.card:
             return hit.snippet
         page = pages.get(hit.via.entity_id)  # only a link leads to this hit
-        return f"linked from {page}" if page is not None else hit.snippet
+        return f"linked from {plain_path(page)}" if page is not None else hit.snippet
 
     rows = [
         [f"{hit.score:.2f}", plain(hit.address), plain(" > ".join(hit.heading) or hit.title), plain(text(hit))]
@@ -163,7 +163,7 @@ def _read(given: argparse.Namespace) -> int:
         else:
             place = f": {result.state}"
         cut = f"; {result.cut_chars:,} characters of the last line are left out" if result.cut_chars else ""
-        hint(f"{plain(result.path)}{place}{cut}")
+        hint(f"{plain_path(result.path)}{place}{cut}")
     return NEGATIVE if result.state == "gone" else OK
 
 
@@ -208,7 +208,7 @@ def _files(given: argparse.Namespace) -> int:
         **present(prefix=given.prefix, states=given.states, kinds=given.kinds),
     }
     result = through_door(given, lambda door: collect_pages(door, m.KNOWLEDGE_FILES, params, "files", limit_of(given)))
-    rows = [[one.state, words(one.reason or ""), str(one.lines), plain(one.path)] for one in result.files]
+    rows = [[one.state, words(one.reason or ""), str(one.lines), plain_path(one.path)] for one in result.files]
     return _show_rows(given, result, ["state", "reason", "lines", "file"], rows)
 
 
@@ -221,7 +221,13 @@ def _entities(given: argparse.Namespace) -> int:
 
     result = through_door(given, work)
     rows = [
-        [plain(one.name), words(one.kind), str(one.files), plain(one.path or ""), plain(", ".join(one.aliases))]
+        [
+            plain_path(one.name),
+            words(one.kind),
+            str(one.files),
+            plain_path(one.path or ""),
+            plain(", ".join(one.aliases)),
+        ]
         for one in result.entities
     ]
     return _show_rows(given, result, ["name", "kind", "files", "path", "also called"], rows)
@@ -249,9 +255,9 @@ def _edges(given: argparse.Namespace) -> int:
 
     rows = [
         [
-            plain(named.get(one.from_, one.from_)),
+            plain_path(named.get(one.from_, one.from_)),
             words(one.kind),
-            plain(end(one)),
+            plain_path(end(one)),
             f"{one.strength:.2f}",
             plain(one.address),
         ]
@@ -270,7 +276,7 @@ def _changes(given: argparse.Namespace) -> int:
             when(one.at),
             words(one.event),
             one.collection_id,
-            plain(one.path or "") if one.count is None else format_files(one.count),
+            plain_path(one.path or "") if one.count is None else format_files(one.count),
         ]
         for one in result.events
     ]

@@ -106,7 +106,13 @@ def _show_states(found: list[CollectionStatus], settings: KnowledgeSettings) -> 
         show_pairs(_describe(one, settings))
     if not found:
         hint(NO_COLLECTION)
-    elif not settings.enabled:
+    else:
+        hint_if_off(settings)
+
+
+def hint_if_off(settings: KnowledgeSettings) -> None:
+    """Hint where files are switched off, or their indexing: then nothing reads what waits."""
+    if not settings.enabled:
         hint("files are switched off (gateway.knowledge.enabled): they are neither compared nor searched")
     elif not settings.indexing_enabled:
         hint("indexing is switched off (gateway.knowledge.indexing_enabled): what waits is not read")
