@@ -171,6 +171,7 @@ def test_a_newcomer_is_led_to_the_first_collection(tmp_path: Path, home: Path) -
             1,
             True,
         )
+    assert "No folder is indexed" not in run("knowledge", "search", "walrus").err  # it is said once
     write(tmp_path / "notes", {"sub/a.md": "A walrus.\n"})
     assert run("knowledge", "add", "notes").code == 0
     assert "no collection" not in run("knowledge", "search", "pelican").err

@@ -133,7 +133,7 @@ def _show_hits(result: KnowledgeSearchResult, *, has_collection: bool) -> None:
     notices += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
     if not result.hits:
         hint("; ".join(["nothing found", *notices, *([] if has_collection else [NO_COLLECTION])]))
-        for one in result.diagnostics:
+        for one in result.diagnostics if has_collection else []:
             if one.code == "no_match" and one.message is not None:
                 hint(one.message)
     elif notices:
