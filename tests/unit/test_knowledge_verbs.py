@@ -1,7 +1,9 @@
 """`pioneer knowledge`: who goes on, states in words, places, lists that are emptied."""
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,11 +67,19 @@ def test_where_indexing_is_off_it_is_said(tmp_path: Path, home: Path) -> None:
         assert "indexing is switched off (gateway.knowledge.indexing_enabled)" in run("knowledge", *verb).err
 
 
-def test_retry_reads_at_once(tmp_path: Path) -> None:
-    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n", "b.pdf": "no document"})
+def test_retry_reads_at_once(tmp_path: Path, home: Path) -> None:
+    write(tmp_path / "notes", {"a.md": "A walrus.\n"})
     assert run("knowledge", "add", "notes").code == 0
-    assert run("knowledge", "retry", "notes").out == "0 files read again\n"
-    assert run("knowledge", "read", str(folder / "a.md")).out == "A walrus.\n"
+    with closing(sqlite3.connect(home / "gateway.db")) as database, database:
+        database.execute("UPDATE knowledge_file SET state = 'failed', attempts = 8, error = 'permission_denied'")
+
+    def count() -> tuple[int, int, int]:
+        files = run("knowledge", "list", "--json").json["collections"][0]["files"]
+        return files["indexed"], files["pending"], files["failed"]
+
+    assert count() == (0, 0, 1)
+    assert run("knowledge", "retry", "notes").out == "1 file read again\n"
+    assert count() == (1, 0, 0)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no name has a line break there")
