@@ -43,6 +43,7 @@ from protocol.files.knowledge import (
     KnowledgeStatusResult,
     KnownFile,
     NearMiss,
+    WatchState,
 )
 from protocol.memory.values import Context
 from protocol.seams.ports import Tx
@@ -89,7 +90,7 @@ class FileInquiries:
         """`knowledge/status`."""
         now = self._means.clock.now()
 
-        def describe(tx: Tx, listed: KnownCollection) -> CollectionStatus:
+        def describe(tx: Tx, listed: KnownCollection, watch: WatchState) -> CollectionStatus:
             known = find_collection(tx, listed.collection_id) or listed
             oldest = oldest_pending(tx, known.id)
             structure = "ready" if self._means.has_code_structure() else "off"
@@ -98,7 +99,7 @@ class FileInquiries:
                 enrichment = "not_available" if self._means.has_enricher() else "no_role"
             return CollectionStatus(
                 collection=to_wire(tx, known),
-                watch=self._watchers.state_of(known),
+                watch=watch,
                 oldest_pending_age_ms=now - oldest if oldest is not None else None,
                 code_structure=structure,
                 bad_patterns=known.bad,
@@ -108,7 +109,10 @@ class FileInquiries:
         workspaces = [params.workspace_id or DEFAULT_WORKSPACE, USER]
         listed = await self._means.db.read(lambda tx: list_collections(tx, workspaces))
         # a read has two seconds, of which a collection of 100,000 files may take a part beside other programs
-        found = [await self._means.db.read(partial(describe, listed=one)) for one in listed]
+        found = [
+            await self._means.db.read(partial(describe, listed=one, watch=self._watchers.state_of(one)))
+            for one in listed
+        ]
         return KnowledgeStatusResult(enabled=self._means.settings().enabled, collections=found)
 
     async def retry(self, params: KnowledgeRetryParams) -> KnowledgeRetryResult:

@@ -282,8 +282,12 @@ class Watchers:
         return False
 
     def state_of(self, known: KnownCollection) -> WatchState:
-        """Return the process that watches a collection, and the number of folders where it is this one."""
+        """Return the process that watches a collection, and the number of folders where it is this one.
+
+        To be called in the event loop, as it may take a lock for a moment.
+        """
         watch = self._watches.get(known.collection_id)
         if watch is not None and watch.is_live:
             return WatchState(process="this", folders=len(watch.folders))
-        return WatchState(process="other" if known.state == "live" and watch is None else "none", folders=0)
+        is_other = known.state == "live" and watch is None and self._is_elsewhere(known)
+        return WatchState(process="other" if is_other else "none", folders=0)

@@ -53,11 +53,11 @@ def newcomer(tmp_path: Path) -> Newcomer:
 # -- the first words ---------------------------------------------------------------------------------------------------
 
 
-def test_the_bare_command_shows_five_first_commands_that_exist(newcomer: Newcomer) -> None:
+def test_the_bare_command_shows_six_first_commands_that_exist(newcomer: Newcomer) -> None:
     shown = newcomer.run()
     assert (shown.returncode, shown.stderr) == (0, "")
     first = re.findall(r"^  (?:.* -- )?pioneer (\w+)", shown.stdout, re.MULTILINE)
-    assert len(first) == 5
+    assert len(first) == 6
     for command in first:
         assert newcomer.run("help", command).stdout.startswith(f"usage: pioneer {command}")
     assert not newcomer.home.exists()

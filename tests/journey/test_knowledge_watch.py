@@ -129,6 +129,29 @@ async def test_knowledge_statement_40_watch_is_off_where_it_is_not_wanted(tmp_pa
         await until_live(client, name)
 
 
+@on_linux
+@journey
+async def test_status_says_who_watches_and_that_nobody_does_once_the_process_was_killed(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n"})
+    den = Den(tmp_path / "den", config=QUICK)
+    gateway = await den.spawn()
+    await hello(gateway)
+    await until_live(gateway, await add(gateway, folder))
+
+    async def told() -> str:
+        place = ["--home", str(den.home), "--config", str(den.config), "--workspace", "ws_here"]
+        status = [*console_script(), "knowledge", "status", *place]
+        command = await asyncio.create_subprocess_exec(*status, stdout=asyncio.subprocess.PIPE)
+        return (await command.communicate())[0].decode()
+
+    assert "watched by  a running gateway" in (said := await told())
+    assert "state       live\n" in said
+    gateway.kill()
+    while "watched by  nobody" not in (said := await told()):
+        assert "a running gateway" in said
+    assert "live: the process that watched it has ended" in said
+
+
 @pytest.mark.loop("check", "campaign")
 @on_linux
 @journey

@@ -88,12 +88,13 @@ COMMANDS: Mapping[str, CommandRow] = {
 }
 
 FIRST_STEPS = """\
-A local memory for assistants, and for you. Five commands to begin with:
+A local memory for assistants, and for you. Six commands to begin with:
 
   pioneer remember "I live in Graz."       keep a fact; a later one of the kind replaces it
   pioneer search where do I live           find it, by words and by meaning
   pioneer forget Graz                      forget it; `pioneer restore Graz` takes that back
   pioneer import export.zip                take in what you said elsewhere: ChatGPT, Claude, Codex, Markdown
+  pioneer knowledge add ./notes            have your files searched: `pioneer knowledge search boat`
   claude mcp add --scope user pioneer -- pioneer mcp
                                            give it to an assistant; others: docs/mcp.md
 

@@ -12,7 +12,7 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,7 @@ from gateway.doors.terminal.screen import format_count, plain
 from gateway.foundations import Foundations, open_home
 from gateway.home.config import ConfigError, ConfigStore
 from gateway.home.folder import default_root, is_foreign
+from gateway.home.owners import living_owners
 from gateway.home.starting import Options
 from gateway.memory_core import MemoryCore, build_core
 from gateway.wire.client_session import SessionClient
@@ -44,7 +45,9 @@ from protocol.seams.ports import JobKind, PauseQueue, Tx
 
 if TYPE_CHECKING:
     from gateway.wiring import App
+    from protocol.conversation.workspaces import Workspace
     from protocol.passes import Run
+    from protocol.settings import KnowledgeSettings
 
 T = TypeVar("T")
 
@@ -64,10 +67,8 @@ PASS_MS = 3_600_000
 """The longest time for which a command waits for a pass."""
 MADE_AT_ONCE = 5000
 """The most vectors that a search makes before it searches; with the static model that takes seconds."""
-COMPARE_SECONDS = 5.0
-"""The longest time for which a command compares folders with the index before it answers."""
 STEP_SECONDS = 0.5
-"""The time between two looks at how far that is."""
+"""The time between two looks at how far a comparison of folders is."""
 BYTES_LEFT = "some bytes are left in the database file while others use it; the next gateway finishes the work"
 CATCH_UP_SECONDS = 10.0
 """The longest time for which messages are indexed before an answer; it is enough for some thousand."""
@@ -124,15 +125,10 @@ class HomeMethods:
         if self._has_caught_up or self._core.base.home.is_read_only:
             return
         self._has_caught_up = True
-        self.app.runner.keep_to(FINDABLE if self.embedding.get_searched_space() is not None else FINDABLE[:1])
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.app.runner.run)
-            await self.app.runner.drain(CATCH_UP_SECONDS)
-            tasks.cancel_scope.cancel()
+        makes = self.embedding.get_searched_space() is not None
+        await self._work(FINDABLE if makes else FINDABLE[:1], CATCH_UP_SECONDS)
 
-    async def compare_files(
-        self, seconds: float = COMPARE_SECONDS, tell: Callable[[], Awaitable[None]] | None = None
-    ) -> bool:
+    async def compare_files(self, seconds: float, tell: Callable[[], Awaitable[None]] | None = None) -> bool:
         """Compare collections with their folders for at most so many seconds; return whether work is left.
 
         `tell` is called after each `STEP_SECONDS`, to show how far it is. With a loaded model, pieces of files get
@@ -145,16 +141,33 @@ class HomeMethods:
         await self.app.knowledge.look()
         makes = self.embedding.get_searched_space() is not None
         makes = makes and await self._core.base.database.read(count_waiting) <= MADE_AT_ONCE
-        self.app.runner.keep_to(("scan", "read", "embed") if makes else ("scan", "read"))
+        return not await self._work(("scan", "read", "embed") if makes else ("scan", "read"), seconds, tell)
+
+    async def _work(
+        self, kinds: Collection[JobKind], seconds: float, tell: Callable[[], Awaitable[None]] | None = None
+    ) -> bool:
+        """Do jobs of these kinds for at most so many seconds; return whether none is left that is due."""
+        self.app.runner.keep_to(kinds)
         is_idle, ends = False, time.monotonic() + seconds
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.app.runner.run)
             while not is_idle and (left := ends - time.monotonic()) > 0:
-                is_idle = (await self.app.runner.drain(min(left, STEP_SECONDS))).idle
+                is_idle = (await self.app.runner.drain(left if tell is None else min(left, STEP_SECONDS))).idle
                 if tell is not None:
                     await tell()
             tasks.cancel_scope.cancel()
-        return not is_idle
+        return is_idle
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether no other process lives in the home, so that nobody goes on with what this one leaves."""
+        base = self._core.base
+        return set(living_owners(base.home.root / "run")) <= {base.owners.owner}
+
+    @property
+    def knowledge_settings(self) -> "KnowledgeSettings":
+        """Return the settings of searched files."""
+        return self._core.base.config.config.knowledge
 
     async def run_pass(self, params: dict[str, Any]) -> "Run":
         """Run a pass in this process, or wait for the one that another process runs. Raises `GatewayError`."""
@@ -190,6 +203,11 @@ class HomeMethods:
     def enter(self, workspace_id: str) -> None:
         """Make another workspace that of the calls that follow."""
         self._client.enter(workspace_id)
+
+    def hint_at_project(self, workspace: "Workspace") -> None:
+        """Write on stderr that what is named belongs to another workspace, and which."""
+        named = f" ({plain(workspace.name)})" if workspace.name else ""
+        sys.stderr.write(f"pioneer: of another project{named}: --workspace {workspace.workspace_id}\n")
 
     async def hint_at(self, elsewhere: Sequence[Elsewhere], one: str = "hit", several: str = "hits") -> None:
         """Write on stderr which other workspaces have hits, and how many; `one` and `several` name a hit."""

@@ -18,7 +18,7 @@ from gateway.doors.commands.options import context_of, scope_of, workspace_here
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.commands.sensitive import hide_sensitive
 from gateway.doors.terminal.exits import Stop
-from gateway.doors.terminal.screen import plain, show_table, when
+from gateway.doors.terminal.screen import show_table, when
 from memory.rules.identity import fold_text
 from protocol import methods as m
 from protocol.errors import CallerError, Refused
@@ -69,8 +69,7 @@ async def reach(
     for other in (await collect_pages(door, m.WORKSPACE_LIST, {}, "workspaces", None)).workspaces:
         door.enter(other.workspace_id)
         if await is_known():
-            named = f" ({plain(other.name)})" if other.name else ""
-            sys.stderr.write(f"pioneer: of another project{named}: --workspace {other.workspace_id}\n")
+            door.hint_at_project(other)
             return True
     door.enter(given.workspace)
     return False

@@ -52,6 +52,11 @@ def plain(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
 
 
+def plain_path(path: str) -> str:
+    r"""Return a path on one line; a line break in it is shown as `\n`."""
+    return plain(path.replace("\n", "\\n"))
+
+
 def readable(text: str) -> str:
     """Return a text with its line breaks and tabs, and with U+FFFD for whatever else is not printable."""
     return "\n".join(

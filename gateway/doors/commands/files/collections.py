@@ -1,22 +1,26 @@
-"""The verbs of `pioneer knowledge` for collections: add, list, status, scan, retry, update, remove.
+"""The verbs of `pioneer knowledge` that change collections: add, scan, retry, update, remove.
 
 Rule 1: a verb that changes a collection reads its folder before it answers, and shows how far it is: where no gateway
 runs, nobody else would.
 """
 
 import argparse
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, through_door, trying_home
+from gateway.doors.commands.files.states import format_counts, format_files, hint_if_off, show, show_collections
 from gateway.doors.commands.options import present
-from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.exits import check_folder
-from gateway.doors.terminal.screen import hint, plain, progress, say, show_json, show_table, when, words
+from gateway.doors.terminal.screen import hint, is_rich, plain, progress, say
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, CollectionResult, Preview
+from protocol.files.knowledge import KnowledgeRetryResult
 
+COMPARE_SECONDS = 5.0
+"""The longest time for which a command compares folders with the index before it answers."""
 PATTERN_LISTS = ("include", "exclude")
 READ_SECONDS = 3600.0
 """The longest time for which a command reads files; 100,000 take some minutes."""
@@ -43,14 +47,6 @@ def _choices_of(given: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters for the options of `add_choices` that are given."""
     names = ("name", *PATTERN_LISTS, *SWITCHES, "meaning")
     return present(**{name: getattr(given, name) for name in names})
-
-
-def show(given: argparse.Namespace, result: Any, lines: Callable[[Any], None]) -> None:
-    """Write a result as JSON with `--json`, else call `lines` with it."""
-    if given.json:
-        show_json(result)
-    else:
-        lines(result)
 
 
 def add_collection(given: argparse.Namespace) -> int:
@@ -82,19 +78,15 @@ def _show_added(result: CollectionAddResult) -> None:
         _show_preview(result.preview)
         return
     files = result.collection.files
-    state = f"{_format_files(files.indexed + files.partial)} indexed"
+    state = f"{format_files(files.indexed + files.partial)} indexed"
     named = result.collection.collection_id
     if files.pending or result.collection.scanned_at is None:
         state = f"{state}, {files.pending:,} wait: a gateway that runs reads them, or `pioneer knowledge scan {named}`"
     say(f"{named}\t{state}", "green")
     if files.skipped:
-        hint(f"skipped: {_format_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
+        hint(f"skipped: {format_counts(files.skipped)}; `pioneer knowledge why {named}:PATH` tells of one why")
     if named != result.collection.name:
         hint(f"addresses begin with its id, {named}; --id chooses another")
-
-
-def _format_files(number: int) -> str:
-    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
 def _format_size(size: int) -> str:
@@ -103,52 +95,12 @@ def _format_size(size: int) -> str:
     return next((f"{size / one:.1f} {unit}" for unit, one in units if size >= one), f"{size} bytes")
 
 
-def _format_counts(counts: Mapping[str, int]) -> str:
-    """Return counts with their names in one line, the largest first."""
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    return ", ".join(f"{name} {count:,}" for name, count in ordered) or "none"
-
-
 def _show_preview(preview: Preview) -> None:
     least = "at least " if preview.partial else ""
-    found = f"{least}{_format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
-    say(f"{found}: {_format_counts(preview.by_kind)}. Skipped: {_format_counts(preview.skipped)}.")
+    found = f"{least}{format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
+    say(f"{found}: {format_counts(preview.by_kind)}. Skipped: {format_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
         say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
-
-
-def list_collections(given: argparse.Namespace) -> int:
-    """List the collections; the exit code is `NEGATIVE` where there is none."""
-    asked = {"workspace_id": given.workspace}
-    result = through_door(given, lambda door: collect_pages(door, m.COLLECTIONS_LIST, asked, "collections", None))
-    found = result.collections
-    show(given, {"collections": found}, lambda _: _show_collections(found))
-    return OK if found else NEGATIVE
-
-
-def _show_collections(found: list[Collection]) -> None:
-    rows = [
-        [
-            one.collection_id,
-            words(one.state) + (f" ({words(one.reason)})" if one.reason is not None else ""),
-            str(one.files.indexed + one.files.partial),
-            str(one.files.pending),
-            str(one.files.failed),
-            when(one.scanned_at) if one.scanned_at else "",
-            plain(one.path),
-        ]
-        for one in found
-    ]
-    show_table(["collection", "state", "indexed", "waiting", "failed", "compared", "folder"], rows)
-    if not rows:
-        hint("there is no collection here: `pioneer knowledge add DIR` makes one")
-
-
-def show_status(given: argparse.Namespace) -> int:
-    """Show the state of each collection; the exit code is `NEGATIVE` where there is none."""
-    found = through_door(given, lambda door: door.call(m.KNOWLEDGE_STATUS, {"workspace_id": given.workspace}))
-    show(given, found, lambda _: _show_collections([one.collection for one in found.collections]))
-    return OK if found.collections else NEGATIVE
 
 
 def scan_collection(given: argparse.Namespace) -> int:
@@ -157,10 +109,17 @@ def scan_collection(given: argparse.Namespace) -> int:
 
 
 def retry_files(given: argparse.Namespace) -> int:
-    """Have failed files read again; the exit code is `NEGATIVE` where there are none."""
+    """Read files again that failed; the exit code is `NEGATIVE` where there are none."""
     params = present(file_id=given.file_id, collection_id=given.collection)
-    result = through_door(given, lambda door: door.call(m.KNOWLEDGE_RETRY, params))
-    show(given, result, lambda _: say(f"{result.requeued} files will be read again"))
+
+    async def work(door: HomeMethods) -> KnowledgeRetryResult:
+        result = await door.call(m.KNOWLEDGE_RETRY, params)
+        if result.requeued:
+            await compare_all(door)
+        return result
+
+    result = through_door(given, work)
+    show(given, result, lambda _: say(f"{format_files(result.requeued)} read again"))
     return OK if result.requeued else NEGATIVE
 
 
@@ -168,6 +127,13 @@ def update_collection(given: argparse.Namespace) -> int:
     """Change a collection, and compare its folder."""
     path = check_folder(given.path) if given.path is not None else None
     return _compare(given, m.COLLECTIONS_UPDATE, {**present(path=path), **_choices_of(given)})
+
+
+async def compare_all(door: HomeMethods) -> None:
+    """Compare folders for at most `COMPARE_SECONDS`, and write on stderr where that leaves something."""
+    if await door.compare_files(COMPARE_SECONDS):
+        later = "`pioneer knowledge scan COLLECTION` goes on with it" if door.is_alone else "the rest is found later"
+        sys.stderr.write(f"pioneer: not every file could be compared in time; {later}\n")
 
 
 async def _read_files(door: HomeMethods, collection_id: str) -> Collection:
@@ -183,7 +149,8 @@ async def _read_files(door: HomeMethods, collection_id: str) -> Collection:
             done = files.indexed + files.partial + files.failed
             report(done, done + files.pending)
 
-        await door.compare_files(READ_SECONDS, tell)
+        await door.compare_files(READ_SECONDS, tell if is_rich(sys.stderr) else None)
+    hint_if_off(door.knowledge_settings)
     return await find()
 
 
@@ -195,7 +162,7 @@ def _compare(given: argparse.Namespace, method: m.Method[Any, Any], choices: Map
         return CollectionResult(collection=await _read_files(door, given.collection))
 
     result = through_door(given, work)
-    show(given, result, lambda _: _show_collections([result.collection]))
+    show(given, result, lambda _: show_collections([result.collection]))
     return OK
 
 

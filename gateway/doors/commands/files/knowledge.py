@@ -5,7 +5,6 @@ Rule 2: a search compares the folders with the index first, for at most `COMPARE
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,26 +13,32 @@ import msgspec
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
 from gateway.doors.commands.door import HomeMethods, through_door
+from gateway.doors.commands.files.addresses import find_collection_id, find_place, find_workspace, is_path
 from gateway.doors.commands.files.collections import (
     add_choices,
     add_collection,
-    list_collections,
+    compare_all,
     remove_collection,
     retry_files,
     scan_collection,
-    show,
-    show_status,
     to_option_name,
     update_collection,
 )
+from gateway.doors.commands.files.states import NO_COLLECTION, format_files, list_collections, show, show_status
 from gateway.doors.commands.options import add_place, path, present, text_of
 from gateway.doors.commands.paging import MORE, PAGE, add_limit, collect_pages, count_elsewhere, limit_of
-from gateway.doors.terminal.screen import hint, plain, say, show_json, show_table, when, words
+from gateway.doors.terminal.screen import hint, plain, plain_path, say, show_json, show_table, when, words
 from protocol import methods as m
 from protocol.base import Diagnostic, Elsewhere
 from protocol.errors import CallerError
-from protocol.files.graph import EdgesResult, FileEdge
-from protocol.files.knowledge import KnowledgeHit, KnowledgeSearchArgs, KnowledgeSearchResult
+from protocol.files.graph import EdgesResult, EntitiesResult, FileEdge
+from protocol.files.knowledge import (
+    KnowledgeExplainResult,
+    KnowledgeHit,
+    KnowledgeReadResult,
+    KnowledgeSearchArgs,
+    KnowledgeSearchResult,
+)
 
 MOST_HITS = 50
 """The most hits that are counted in another workspace."""
@@ -94,16 +99,17 @@ def _search(given: argparse.Namespace) -> int:
     asked = {name: value for name in search_options() if (value := getattr(given, name)) is not None}
     params = {"query": text_of(given.query), "context": {"workspace_id": given.workspace}, **asked}
 
-    async def work(door: HomeMethods) -> KnowledgeSearchResult:
-        if await door.compare_files():
-            sys.stderr.write("pioneer: not every file could be compared in time; the rest is found later\n")
+    async def work(door: HomeMethods) -> tuple[KnowledgeSearchResult, bool]:
+        await compare_all(door)
         result = await door.call(m.KNOWLEDGE_SEARCH, params)
-        if not result.hits:
-            await door.hint_at(await _count_elsewhere(door, given, params))
-        return result
+        if result.hits:
+            return result, True
+        await door.hint_at(await _count_elsewhere(door, given, params))
+        listed = await door.call(m.COLLECTIONS_LIST, {"workspace_id": given.workspace, "limit": 1})
+        return result, bool(listed.collections)
 
-    result = through_door(given, work, "write")
-    show(given, result, _show_hits)
+    result, has_collection = through_door(given, work, "write")
+    show(given, result, lambda _: _show_hits(result, has_collection=has_collection))
     return OK if result.hits else NEGATIVE
 
 
@@ -120,7 +126,7 @@ async def _count_elsewhere(door: HomeMethods, given: argparse.Namespace, params:
     return await count_elsewhere(door, given.workspace, count)
 
 
-def _show_hits(result: KnowledgeSearchResult) -> None:
+def _show_hits(result: KnowledgeSearchResult, *, has_collection: bool) -> None:
     # the first entity of a file's hit is the file itself; the best hit of a file, which comes first, wins
     pages = {one.entity_id: hit.locations[0].path for hit in reversed(result.hits) for one in hit.entities[:1]}
 
@@ -129,7 +135,7 @@ def _show_hits(result: KnowledgeSearchResult) -> None:
         if hit.via is None or score.words + score.meaning + score.card:
             return hit.snippet
         page = pages.get(hit.via.entity_id)  # only a link leads to this hit
-        return f"linked from {page}" if page is not None else hit.snippet
+        return f"linked from {plain_path(page)}" if page is not None else hit.snippet
 
     rows = [
         [f"{hit.score:.2f}", plain(hit.address), plain(" > ".join(hit.heading) or hit.title), plain(text(hit))]
@@ -139,20 +145,24 @@ def _show_hits(result: KnowledgeSearchResult) -> None:
     notices = [words(one.code) for one in result.diagnostics if one.code not in {"semantic_off", "no_match"}]
     notices += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
     if not result.hits:
-        hint("; ".join(["nothing found", *notices]))
-        _hint_messages(result.diagnostics)
+        hint("; ".join(["nothing found", *notices, *([] if has_collection else [NO_COLLECTION])]))
+        if has_collection:
+            _hint_messages(result.diagnostics)
     elif notices:
         hint("; ".join(notices))
 
 
 def _read(given: argparse.Namespace) -> int:
-    params = {
-        "address": given.address,
-        "context": {"workspace_id": given.workspace},
-        **present(from_line=given.from_line, to_line=given.to_line, max_chars=given.max_chars),
-    }
+    lines = present(from_line=given.from_line, to_line=given.to_line, max_chars=given.max_chars)
 
-    result = through_door(given, lambda door: door.call(m.KNOWLEDGE_READ, params))
+    async def work(door: HomeMethods) -> KnowledgeReadResult:
+        place = await find_place(door, given, given.address)
+        collection_id, below = place or (find_collection_id(given.address), None)
+        named = {"address": given.address} if place is None else {"collection_id": collection_id, "path": below}
+        context = {"workspace_id": await find_workspace(door, given, collection_id)}
+        return await door.call(m.KNOWLEDGE_READ, {**named, "context": context, **lines})
+
+    result = through_door(given, work)
     if given.json:
         show_json(result)
     else:
@@ -165,18 +175,23 @@ def _read(given: argparse.Namespace) -> int:
         else:
             place = f": {result.state}"
         cut = f"; {result.cut_chars:,} characters of the last line are left out" if result.cut_chars else ""
-        hint(f"{plain(result.path)}{place}{cut}")
+        hint(f"{plain_path(result.path)}{place}{cut}")
     return NEGATIVE if result.state == "gone" else OK
 
 
 def _why(given: argparse.Namespace) -> int:
-    collection_id, colon, below = given.place.partition(":")
-    is_query = not colon or any(mark.isspace() for mark in collection_id)
-    asked = {"query": given.place} if is_query else {"collection_id": collection_id, "path": below}
-    params = {**asked, "context": {"workspace_id": given.workspace}}
+    is_query = not is_path(given.place) and find_collection_id(given.place) is None
 
-    meaning = "ask" if is_query else "off"
-    result = through_door(given, lambda door: door.call(m.KNOWLEDGE_EXPLAIN, params), meaning)
+    async def work(door: HomeMethods) -> KnowledgeExplainResult:
+        if is_query:
+            context = {"workspace_id": given.workspace}
+            return await door.call(m.KNOWLEDGE_EXPLAIN, {"query": given.place, "context": context})
+        place = await find_place(door, given, given.place)
+        collection_id, below = place or given.place.split(":", maxsplit=1)
+        context = {"workspace_id": await find_workspace(door, given, collection_id)}
+        return await door.call(m.KNOWLEDGE_EXPLAIN, {"collection_id": collection_id, "path": below, "context": context})
+
+    result = through_door(given, work, "ask" if is_query else "off")
     if given.json:
         show_json(result)
     elif is_query:
@@ -205,37 +220,41 @@ def _files(given: argparse.Namespace) -> int:
         **present(prefix=given.prefix, states=given.states, kinds=given.kinds),
     }
     result = through_door(given, lambda door: collect_pages(door, m.KNOWLEDGE_FILES, params, "files", limit_of(given)))
-    rows = [[one.state, words(one.reason or ""), str(one.lines), plain(one.path)] for one in result.files]
+    rows = [[one.state, words(one.reason or ""), str(one.lines), plain_path(one.path)] for one in result.files]
     return _show_rows(given, result, ["state", "reason", "lines", "file"], rows)
 
 
 def _entities(given: argparse.Namespace) -> int:
-    params = {
-        "context": {"workspace_id": given.workspace},
-        **present(query=given.query, kinds=given.kinds, collection_id=given.collection),
-    }
-    result = through_door(
-        given, lambda door: collect_pages(door, m.KNOWLEDGE_ENTITIES, params, "entities", limit_of(given))
-    )
+    asked = present(query=given.query, kinds=given.kinds, collection_id=given.collection)
+
+    async def work(door: HomeMethods) -> EntitiesResult:
+        params = {**asked, "context": {"workspace_id": await find_workspace(door, given, given.collection)}}
+        return await collect_pages(door, m.KNOWLEDGE_ENTITIES, params, "entities", limit_of(given))
+
+    result = through_door(given, work)
     rows = [
-        [plain(one.name), words(one.kind), str(one.files), plain(one.path or ""), plain(", ".join(one.aliases))]
+        [
+            plain_path(one.name),
+            words(one.kind),
+            str(one.files),
+            plain_path(one.path or ""),
+            plain(", ".join(one.aliases)),
+        ]
         for one in result.entities
     ]
     return _show_rows(given, result, ["name", "kind", "files", "path", "also called"], rows)
 
 
 def _edges(given: argparse.Namespace) -> int:
-    params = {
-        "entity": given.entity,
-        "context": {"workspace_id": given.workspace},
-        **present(direction=given.direction, kinds=given.kinds, min_strength=given.min_strength),
-    }
+    asked = present(direction=given.direction, kinds=given.kinds, min_strength=given.min_strength)
 
     async def work(door: HomeMethods) -> tuple[EdgesResult, Mapping[str, str]]:
+        context = {"workspace_id": await find_workspace(door, given, find_collection_id(given.entity))}
+        params = {"entity": given.entity, "context": context, **asked}
         found = await collect_pages(door, m.KNOWLEDGE_EDGES, params, "edges", limit_of(given))
         if not found.edges:
             return found, {}
-        known = await collect_pages(door, m.KNOWLEDGE_ENTITIES, {"context": params["context"]}, "entities", None)
+        known = await collect_pages(door, m.KNOWLEDGE_ENTITIES, {"context": context}, "entities", None)
         return found, {one.entity_id: one.path or one.name for one in known.entities}
 
     result, named = through_door(given, work)
@@ -248,9 +267,9 @@ def _edges(given: argparse.Namespace) -> int:
 
     rows = [
         [
-            plain(named.get(one.from_, one.from_)),
+            plain_path(named.get(one.from_, one.from_)),
             words(one.kind),
-            plain(end(one)),
+            plain_path(end(one)),
             f"{one.strength:.2f}",
             plain(one.address),
         ]
@@ -264,14 +283,22 @@ def _changes(given: argparse.Namespace) -> int:
     result = through_door(
         given, lambda door: collect_pages(door, m.KNOWLEDGE_CHANGES, params, "events", limit_of(given))
     )
-    rows = [[when(one.at), words(one.event), one.collection_id, plain(one.path or "")] for one in result.events]
+    rows = [
+        [
+            when(one.at),
+            words(one.event),
+            one.collection_id,
+            plain_path(one.path or "") if one.count is None else format_files(one.count),
+        ]
+        for one in result.events
+    ]
     return _show_rows(given, result, ["when", "what", "collection", "file"], rows, result.diagnostics)
 
 
 VERBS: Mapping[str, tuple[Callable[[argparse.Namespace], int], str]] = {
     "add": (add_collection, "have a folder's files indexed"),
     "list": (list_collections, "list the collections"),
-    "status": (show_status, "how far the index is"),
+    "status": (show_status, "how far each collection is, who watches it, and what is wrong with it"),
     "search": (_search, "find what files say"),
     "read": (_read, "read around an address"),
     "why": (_why, "why a file is not found"),
@@ -279,7 +306,7 @@ VERBS: Mapping[str, tuple[Callable[[argparse.Namespace], int], str]] = {
     "entities": (_entities, "list pages, folders, tags and code by name"),
     "edges": (_edges, "where the links of a page lead"),
     "changes": (_changes, "what happened to files"),
-    "scan": (scan_collection, "compare a folder now"),
+    "scan": (scan_collection, "compare a folder now, and read its files until none waits"),
     "retry": (retry_files, "read files again that failed"),
     "update": (update_collection, "change a collection"),
     "remove": (remove_collection, "forget a collection; its folder stays"),
@@ -328,7 +355,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
         parsers["search"].add_argument(
             to_option_name(name), *([SHORT[name]] if name in SHORT else []), dest=name, **how
         )
-    parsers["read"].add_argument("address", metavar="ADDRESS", help="as a search names it, or COLLECTION:PATH")
+    parsers["read"].add_argument("address", metavar="ADDRESS", help="as a search names it, COLLECTION:PATH, or a path")
     for name in ("from_line", "to_line", "max_chars"):
         parsers["read"].add_argument(to_option_name(name), type=int, metavar="N")
     parsers["entities"].add_argument("query", nargs="?", metavar="NAME", help="a part of a name")
@@ -343,7 +370,7 @@ def _arrange(to: argparse.ArgumentParser) -> None:
             "--kind", "--kinds", dest="kinds", action="append", metavar="KIND", help="only of this kind; repeatable"
         )
     parsers["why"].add_argument(
-        "place", metavar="COLLECTION:PATH", help="or a question: what came near and was left out"
+        "place", metavar="COLLECTION:PATH", help="or a path, or a question: what came near and was left out"
     )
 
 
