@@ -27,7 +27,7 @@ from gateway.secrets.scanner import RuleScanner
 from knowledge.index.code_cutting import CodeSymbol, cut_code
 from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
 from knowledge.index.hidden import HiddenPart, find_hidden, replace_parts
-from knowledge.index.judging import UTF16_MARKS, is_binary, is_generated
+from knowledge.index.judging import OFF, UTF16_MARKS, is_binary, is_generated, is_opted_out
 from knowledge.links.finding import RawLink, find_imports, find_links
 from knowledge.structure import PieceOfText, ReadRequest, TextStructure, join_terms
 from promt.own_blocks import find_blocks
@@ -58,7 +58,6 @@ MAX_NAME_CHARS = 200
 _UTF8_MARK = b"\xef\xbb\xbf"
 _HEADING_SIGNS = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+|[ \t]*")
 _HEADING_END = re.compile(r"[ \t]+#*[ \t]*\Z|\s+\Z")
-_OFF = frozenset({"false", "no", "off"})
 
 
 class _Decoded(NamedTuple):
@@ -138,7 +137,8 @@ class _Reader:
             return TextStructure(unread="generated")
         is_markdown = request.kind == "markdown" and not request.is_plain
         front = read_front_matter(text) if is_markdown else FrontMatter({}, 0)
-        if str(front.fields.get("knowledge", "")).casefold() in _OFF:
+        is_off = str(front.fields.get("knowledge", "")).casefold() in OFF  # written over two lines, perhaps
+        if request.kind == "markdown" and (is_off or is_opted_out(text)):
             return TextStructure(unread="opted_out")
         headings = find_headings(text, front.end) if is_markdown else []
         symbols = self._symbols_of(request, text)

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from knowledge.index.cutting import line_starts
 from knowledge.index.hidden import decode_part, find_hidden, replace_parts
+from knowledge.index.judging import is_opted_out
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.contents import PlacedPiece, pieces_of
@@ -29,7 +30,7 @@ from knowledge.rows.files import hurry_files
 from knowledge.scan.roots import reason_of_loss
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, resembles_lines, slug_of
 from knowledge.search.current_rules import CurrentRules
-from knowledge.search.outline import find_outline, is_opted_out
+from knowledge.search.outline import find_outline
 from knowledge.search.readable_files import ReadableFile, locate, read_bytes
 from knowledge.search.visible import visible_collections
 from promt.own_blocks import find_blocks
