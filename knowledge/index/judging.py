@@ -1,5 +1,6 @@
 """Checks of a file's content that keep it out of the index; pure."""
 
+from codecs import BOM_UTF32_LE
 from itertools import takewhile
 from textwrap import dedent
 
@@ -22,8 +23,12 @@ _OPTED_OUT = compile_late(rf"(['\"]?)knowledge\1[ \t]*:[ \t]*(['\"]?)(?i:{'|'.jo
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether a file is no text: one of its first bytes is zero, and it does not begin with a mark of UTF-16."""
-    return b"\0" in data[:HEAD_BYTES] and not data.startswith(UTF16_MARKS)
+    """Return whether a file is no text: one of its first bytes is zero, and it does not begin with a mark of UTF-16.
+
+    The mark of UTF-32 begins with one of UTF-16.
+    """
+    is_utf16 = data.startswith(UTF16_MARKS) and not data.startswith(BOM_UTF32_LE)
+    return b"\0" in data[:HEAD_BYTES] and not is_utf16
 
 
 def is_generated(text: str) -> bool:

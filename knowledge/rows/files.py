@@ -89,6 +89,7 @@ class FileRow(Struct, frozen=True):
     bytes: int | None
     lines: int | None
     left_from: int | None
+    left_pages: str | None
     encoding: str | None
 
     @property

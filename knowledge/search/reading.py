@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from knowledge.index.cutting import line_starts
-from knowledge.index.hidden import decode_part, find_hidden, replace_parts
+from knowledge.index.hidden import decode_part, find_hidden, has_mark, replace_parts
 from knowledge.index.judging import is_opted_out
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
@@ -210,7 +210,7 @@ class PlaceReader:
             sha256=sha256,
             changed_at=changed_at,
             state="moved" if place.state == "same" and file.path != address.path else place.state,
-            masked=masked != text[begin:cut],
+            masked=masked != text[begin:cut] or (file.kind == "pdf" and has_mark(masked)),
             outline=outline,
             cut_chars=max(0, line_end - cut),
         )
