@@ -280,6 +280,7 @@ UPDATE knowledge_file SET next_run_at = 0, attempts = 0, error = NULL WHERE coll
 UPDATE knowledge_file SET state = 'pending', attempts = 0, deaths = 0, next_run_at = 0, error = NULL, reason = NULL,
     pending_at = coalesce(pending_at, :now)
 WHERE (state = 'failed' OR (state = 'pending' AND attempts > 0)) AND (:file_id = '' OR file_id = :file_id) AND (:collection = 0 OR collection = :collection)
+    AND (:lost_readers OR deaths = 0)
 
 -- name: collection_of_file
 -- The collection that a file belongs to.

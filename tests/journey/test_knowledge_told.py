@@ -1,6 +1,7 @@
 """Answers and notices about files: of a folder out of reach, of files that wait or are withheld, of changes."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from knowledge.rows.files import fail_file, find_file, renew_files
 from protocol.seams.ports import Tx
 
 LATER = 2**50
-SEEN = {"device": 0, "inode": 0, "size": 0, "mtime_ns": 0, "now": 0}
 FAILED = {"attempts": 1, "deaths": 0, "next_run_at": LATER}
 KINDS = ("added", "changed", "moved", "removed")
 
@@ -86,12 +86,15 @@ async def test_a_file_that_waits_after_a_failure_is_tried_again_on_request(tmp_p
         await call("knowledge/collections/add", path=str(folder), collection_id="notes")
         assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
 
-        def fail(tx: Tx) -> None:
+        def fail(tx: Tx, deaths: int = 0) -> None:
             known = find_collection(tx, "notes")
             file = find_file(tx, known.id, "b.md") if known is not None else None
             assert file is not None
-            renew_files(tx, [{"id": file.id, "kind": "markdown", "language": None, **SEEN}])
-            fail_file(tx, {"id": file.id, "state": "pending", "reason": None, "error": "permission_denied", **FAILED})
+            seen = (folder / "b.md").stat()
+            stamp = {"device": seen.st_dev, "inode": seen.st_ino, "size": seen.st_size, "mtime_ns": seen.st_mtime_ns}
+            renew_files(tx, [{"id": file.id, "kind": "markdown", "language": None, "now": 0, **stamp}])
+            values = {"id": file.id, "state": "pending", "reason": None, "error": "permission_denied"}
+            fail_file(tx, {**values, **FAILED, "deaths": deaths})
 
         await app.base.database.write(fail)
         states = [one["state"] for one in (await call("knowledge/files", collection_id="notes"))["files"]]
@@ -101,6 +104,12 @@ async def test_a_file_that_waits_after_a_failure_is_tried_again_on_request(tmp_p
         files = (await call("knowledge/files", collection_id="notes"))["files"]
         assert [(one["state"], one["attempt_count"], one["last_error"]) for one in files] == [("indexed", 0, None)] * 2
         assert (await call("knowledge/retry", file_id=files[1]["file_id"]))["requeued"] == 0
+        for deaths, state in ((0, "indexed"), (1, "pending")):  # a scan tries no file at which readers ended
+            await app.base.database.write(partial(fail, deaths=deaths))
+            await call("knowledge/collections/scan", collection_id="notes")
+            assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
+            files = (await call("knowledge/files", collection_id="notes", prefix="b.md"))["files"]
+            assert [one["state"] for one in files] == [state]
         served.pair.end()
         await served.task
 
