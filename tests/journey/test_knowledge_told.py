@@ -14,7 +14,7 @@ from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wire.client import GatewayClient
 from knowledge.rows.collections import find_collection
-from knowledge.rows.files import fail_file, find_file, renew_files
+from knowledge.rows.files import fail_file, find_file, miss_file, renew_files
 from protocol.seams.ports import Tx
 
 LATER = 2**50
@@ -110,6 +110,33 @@ async def test_a_file_that_waits_after_a_failure_is_tried_again_on_request(tmp_p
             assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
             files = (await call("knowledge/files", collection_id="notes", prefix="b.md"))["files"]
             assert [one["state"] for one in files] == [state]
+        served.pair.end()
+        await served.task
+
+
+@journey
+async def test_a_file_that_is_back_is_read_before_a_scan_finds_it_again(tmp_path: Path) -> None:
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "b.md": "The walrus wakes.\n"})
+    den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
+    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+        served = Served(app)
+        call = served.pair.call
+        await served.pair.hello("ws_here")
+        await call("knowledge/collections/add", path=str(folder), collection_id="notes")
+        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
+
+        def miss(tx: Tx) -> None:
+            known = find_collection(tx, "notes")
+            file = find_file(tx, known.id, "a.md") if known is not None else None
+            assert file is not None
+            miss_file(tx, file.id, None)
+
+        await app.base.database.write(miss)
+        read = await call("knowledge/read", collection_id="notes", path="a.md")
+        assert (read["text"], read["state"]) == ("The walrus sleeps.\n", "same")
+        (folder / "a.md").unlink()
+        read = await call("knowledge/read", collection_id="notes", path="a.md")
+        assert (read["text"], read["state"]) == ("", "gone")
         served.pair.end()
         await served.task
 
