@@ -208,13 +208,10 @@ def _why(given: argparse.Namespace) -> int:
 
 def _describe_left_out(file: KnownFile | KnowledgeExplainResult) -> str:
     """Return which lines and pages of a file are not indexed; empty where all are."""
-    parts: list[str] = []
-    if file.left_out is not None:
-        parts.append("lines {} to {}".format(*file.left_out))
-    pages = [str(first) if first == last else f"{first} to {last}" for first, last in file.left_out_pages]
-    if pages:
-        parts.append(f"pages {', '.join(pages)}")
-    return f"{' and '.join(parts)} left out" if parts else ""
+    runs = [("line", *file.left_out)] if file.left_out is not None else []
+    runs += [("page", *run) for run in file.left_out_pages]
+    parts = [f"{what} {first}" if first == last else f"{what}s {first} to {last}" for what, first, last in runs]
+    return f"{', '.join(parts)} left out" if parts else ""
 
 
 def _files(given: argparse.Namespace) -> int:
