@@ -39,7 +39,7 @@ from knowledge.rows.collections import (
     want_deep,
 )
 from knowledge.rows.contents import empty_words
-from knowledge.rows.files import some_files
+from knowledge.rows.files import retry_files, some_files
 from knowledge.rows.links import HOUSE
 from knowledge.rows.vectors import contents_after, mean_contents
 from knowledge.scan.previewing import preview
@@ -230,6 +230,8 @@ class Collections:
             known = require(tx, params.collection_id)
             if params.deep:
                 want_deep(tx, known.id)
+            # what could not be opened may be readable by now, which changes nothing that a scan compares
+            retry_files(tx, self._means.clock.now(), collection=known.id, lost_readers=False)
             self._scanner.queue(tx, known.collection_id)
 
         await self._means.db.write(write)

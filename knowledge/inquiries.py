@@ -7,6 +7,7 @@ from collections import Counter
 from functools import partial
 
 import anyio.to_thread
+import msgspec
 
 from knowledge.collections import require
 from knowledge.ports import KnowledgeMeans
@@ -170,6 +171,8 @@ class FileInquiries:
             state=file.state if file is not None else None,
             reason=reason,
             rule=skipped.rule if skipped is not None else None,
+            left_out=_find_left_out_lines(file) if file is not None and is_indexed else None,
+            left_out_pages=_find_left_out_pages(file) if file is not None and is_indexed else [],
         )
 
     def _judge_path(self, known: KnownCollection, path: str) -> LeftOut | None:
@@ -229,10 +232,13 @@ class FileInquiries:
 
 
 def _find_left_out_lines(row: FileRow) -> list[int] | None:
-    """Return the first and last line without a piece; None where every line has one, or the file has pages instead."""
-    if row.left_from is None or row.lines is None or row.left_from > row.lines:
-        return None
-    return [row.left_from, row.lines]
+    """Return the first and last line without a piece; None where every line has one."""
+    return [row.left_from, row.lines] if row.left_from is not None and row.lines is not None else None
+
+
+def _find_left_out_pages(row: FileRow) -> list[list[int]]:
+    """Return the runs of pages of a PDF that were not read."""
+    return msgspec.json.decode(row.left_pages or "[]", type=list[list[int]])
 
 
 def _to_known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
@@ -258,5 +264,6 @@ def _to_known_file(tx: Tx, known: KnownCollection, row: FileRow) -> KnownFile:
         next_run_at=row.next_run_at if row.state == "pending" else None,
         last_error=FileError(code=row.error) if row.error else None,
         left_out=_find_left_out_lines(row),
+        left_out_pages=_find_left_out_pages(row),
         also=also,
     )

@@ -217,14 +217,14 @@ SELECT id, folder, name FROM knowledge_file WHERE collection = :collection AND c
 -- name: get_file
 -- A file by its place.
 SELECT f.id, f.file_id, f.folder, f.name, f.kind, f.language, f.state, f.reason, f.content, f.size, f.mtime_ns, f.indexed_at, f.attempts, f.next_run_at,
-    f.error, n.sha256, n.bytes, n.lines, n.left_from, n.encoding
+    f.error, n.sha256, n.bytes, n.lines, n.left_from, n.left_pages, n.encoding
 FROM knowledge_file AS f LEFT JOIN knowledge_content AS n ON n.id = f.content
 WHERE f.collection = :collection AND f.folder = :folder AND f.name = :name
 
 -- name: list_files
 -- The files of a collection in the order of their rows, filtered.
 SELECT f.id, f.file_id, f.folder, f.name, f.kind, f.language, f.state, f.reason, f.content, f.size, f.mtime_ns, f.indexed_at, f.attempts, f.next_run_at,
-    f.error, n.sha256, n.bytes, n.lines, n.left_from, n.encoding
+    f.error, n.sha256, n.bytes, n.lines, n.left_from, n.left_pages, n.encoding
 FROM knowledge_file AS f LEFT JOIN knowledge_content AS n ON n.id = f.content
 WHERE f.collection = :collection AND f.id > :after AND (:states = '' OR f.state IN (SELECT value FROM json_each(:states)))
     AND (:kinds = '' OR f.kind IN (SELECT value FROM json_each(:kinds)))
@@ -280,6 +280,7 @@ UPDATE knowledge_file SET next_run_at = 0, attempts = 0, error = NULL WHERE coll
 UPDATE knowledge_file SET state = 'pending', attempts = 0, deaths = 0, next_run_at = 0, error = NULL, reason = NULL,
     pending_at = coalesce(pending_at, :now)
 WHERE (state = 'failed' OR (state = 'pending' AND attempts > 0)) AND (:file_id = '' OR file_id = :file_id) AND (:collection = 0 OR collection = :collection)
+    AND (:lost_readers OR deaths = 0)
 
 -- name: collection_of_file
 -- The collection that a file belongs to.
@@ -287,12 +288,12 @@ SELECT c.collection_id FROM knowledge_file AS f JOIN collection AS c ON c.id = f
 
 -- name: find_content
 -- A content that is there already.
-SELECT id, left_from FROM knowledge_content WHERE owner = :owner AND sha256 = :sha256 AND kind = :kind
+SELECT id, left_from IS NOT NULL OR left_pages <> '[]' FROM knowledge_content WHERE owner = :owner AND sha256 = :sha256 AND kind = :kind
 
 -- name: add_content
 -- Something that a file says.
-INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, pieces, left_from, importance, topics, hidden)
-VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :pieces, :left_from, :importance, :topics, :hidden)
+INSERT INTO knowledge_content (owner, sha256, kind, encoding, bytes, lines, pieces, left_from, left_pages, importance, topics, hidden)
+VALUES (:owner, :sha256, :kind, :encoding, :bytes, :lines, :pieces, :left_from, :left_pages, :importance, :topics, :hidden)
 
 -- name: add_pdf_text
 -- The text of a PDF.

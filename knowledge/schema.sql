@@ -45,6 +45,7 @@ CREATE TABLE knowledge_content (
     lines      INTEGER NOT NULL,
     pieces     INTEGER NOT NULL, -- how many it has: a collection's are not counted one by one
     left_from  INTEGER, -- the first line that has no piece, of a file with too many
+    left_pages TEXT NOT NULL, -- the first and last page of each run of pages of a PDF that were not read
     importance REAL NOT NULL,
     topics     TEXT NOT NULL, -- of the front matter
     hidden     TEXT NOT NULL, -- byte ranges of credentials and of our own context blocks, with the mark that is shown instead

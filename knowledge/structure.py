@@ -39,6 +39,8 @@ class TextStructure(msgspec.Struct, frozen=True, kw_only=True):
     encoding: str = "utf-8"
     lines: int = 0
     left_from: int | None = None
+    left_pages: list[tuple[int, int]] = []
+    """The first and last page of each run of pages of a PDF that were not read, or not as a whole."""
     pieces: list[PieceOfText] = []
     importance: float = 0.5
     topics: list[str] = []

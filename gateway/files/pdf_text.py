@@ -7,6 +7,7 @@ Rule 2: pages come as they are read: pages that were read before a deadline are 
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -99,11 +100,29 @@ def _clean(text: str) -> str:
     return text[:MAX_PAGE_CHARS].replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+class _Mended(logging.Handler):
+    """Notes that the parser came upon a stream that is damaged, and went on with what it could read of it."""
+
+    has_any = False
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002  # whatever it says
+        self.has_any = True
+
+
+_MENDED = _Mended()
+
+
 def page_texts(reader: Any, first: int, total: int) -> Iterator[str | None]:
-    """Yield the text of each page from `first` on; None for a page that cannot be read, the end where there is none."""
+    """Yield the text of each page from `first` on; None for a page that cannot be read, the end where there is none.
+
+    A damaged page of which the parser could read nothing is none that is empty.
+    """
+    logging.getLogger("pypdf.filters").addHandler(_MENDED)
     for number in range(first, total):
+        _MENDED.has_any = False
         try:
-            yield _clean(reader.pages[number].extract_text())
+            text = _clean(reader.pages[number].extract_text())
+            yield text if text.strip() or not _MENDED.has_any else None
         except IndexError:
             return  # the file names more pages than it has
         except MemoryError:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from io import BytesIO
+from itertools import accumulate, pairwise
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
@@ -27,7 +28,7 @@ from gateway.secrets.scanner import RuleScanner
 from knowledge.index.code_cutting import CodeSymbol, cut_code
 from knowledge.index.cutting import Heading, TextPiece, cut_pieces, line_starts
 from knowledge.index.hidden import HiddenPart, find_hidden, replace_parts
-from knowledge.index.judging import UTF16_MARKS, is_binary, is_generated
+from knowledge.index.judging import OFF, UTF16_MARKS, is_binary, is_generated, is_opted_out
 from knowledge.links.finding import RawLink, find_imports, find_links
 from knowledge.structure import PieceOfText, ReadRequest, TextStructure, join_terms
 from promt.own_blocks import find_blocks
@@ -58,7 +59,6 @@ MAX_NAME_CHARS = 200
 _UTF8_MARK = b"\xef\xbb\xbf"
 _HEADING_SIGNS = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+|[ \t]*")
 _HEADING_END = re.compile(r"[ \t]+#*[ \t]*\Z|\s+\Z")
-_OFF = frozenset({"false", "no", "off"})
 
 
 class _Decoded(NamedTuple):
@@ -138,7 +138,8 @@ class _Reader:
             return TextStructure(unread="generated")
         is_markdown = request.kind == "markdown" and not request.is_plain
         front = read_front_matter(text) if is_markdown else FrontMatter({}, 0)
-        if str(front.fields.get("knowledge", "")).casefold() in _OFF:
+        is_off = str(front.fields.get("knowledge", "")).casefold() in OFF  # written over two lines, perhaps
+        if request.kind == "markdown" and (is_off or is_opted_out(text)):
             return TextStructure(unread="opted_out")
         headings = find_headings(text, front.end) if is_markdown else []
         symbols = self._symbols_of(request, text)
@@ -177,22 +178,28 @@ class _Reader:
         opened = pdf.open_pdf(BytesIO(data))
         if opened.problem is not None:
             return TextStructure(unread=opened.problem)
-        begun, parts, starts, size = time.process_time(), list[str](), list[int](), 0
-        for page in pdf.page_texts(opened.reader, 0, min(opened.total, request.max_pages)):
-            starts.append(size)
-            parts.append(self._mask(page or "").strip() + "\n")
-            size += len(parts[-1])
+        begun, pages, size, total = time.process_time(), list[str | None](), 0, opened.total
+        wanted = min(total, request.max_pages)
+        for page in pdf.page_texts(opened.reader, 0, wanted):
+            pages.append(page)
+            size += len(page or "")
             if size > MAX_PDF_CHARS or time.process_time() - begun > PDF_SECONDS * PDF_ENOUGH:
                 break
+        else:
+            total = total if len(pages) == wanted else len(pages)  # the file names more pages than it has
+        if not total or (pages and not any(page is not None for page in pages)):
+            return TextStructure(unread="broken")
+        lost = [number for number, page in enumerate(pages, 1) if page is None or len(page) >= pdf.MAX_PAGE_CHARS]
+        parts = self._mask_pages(pages)
+        starts = list(accumulate((len(part) for part in parts), initial=0))[: len(parts)]
         text = "".join(parts)
-        lines = len(line_starts(text)) if text else 0
         pieces = cut_pieces(text, [], is_markdown=False, breaks=starts)
         kept = pieces[: request.max_pieces]
-        is_cut = len(parts) < opened.total
         made = self._pieces(kept, text, _Decoded(text, "utf-8", 0), [])
         return TextStructure(
-            lines=lines,
-            left_from=pieces[len(kept)].from_line if len(kept) < len(pieces) else lines + 1 if is_cut else None,
+            lines=len(line_starts(text)) if text else 0,
+            left_from=pieces[len(kept)].from_line if len(kept) < len(pieces) else None,
+            left_pages=_find_runs([*lost, *range(len(pages) + 1, total + 1)]),
             pieces=[
                 msgspec.structs.replace(one, page=bisect_right(starts, piece.start))
                 for one, piece in zip(made, kept, strict=True)
@@ -216,8 +223,13 @@ class _Reader:
         """Return the parts of a text that are neither indexed nor shown, in characters and in order."""
         return find_hidden(self._scanner.find(text), find_blocks(text))
 
-    def _mask(self, text: str) -> str:
-        return _replace_hidden(text, self._hidden_in(text))
+    def _mask_pages(self, pages: Sequence[str | None]) -> list[str]:
+        """Return the text of each page with marks for its hidden parts, also for those that run over several pages."""
+        raw = [(page or "").strip() + "\n" for page in pages]
+        text = "".join(raw)
+        hidden = self._hidden_in(text)
+        places = pairwise(accumulate((len(one) for one in raw), initial=0))
+        return [replace_parts(hidden, start, end, lambda a, b: text[a:b]).strip() + "\n" for start, end in places]
 
     def _pieces(
         self, pieces: Sequence[TextPiece], said: str, decoded: _Decoded, title: Sequence[str]
@@ -241,6 +253,17 @@ class _Reader:
                 )
             )
         return found
+
+
+def _find_runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of numbers without a gap; they are in order."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
 
 
 def blank(text: str, hidden: Sequence[HiddenPart]) -> str:

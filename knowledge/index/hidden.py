@@ -14,6 +14,8 @@ from protocol.seams.ports import SecretSpan
 
 HiddenPart: TypeAlias = tuple[int, int, str]
 """The beginning, the end, and the mark."""
+SECRET_MARK = "[secret:"  # noqa: S105  # no password
+"""The beginning of the mark of a credential; its kind follows."""
 OWN_BLOCK_MARK = "[a context block of the gateway]"
 
 
@@ -29,9 +31,14 @@ def decode_part(data: bytes, encoding: str) -> str:
     return data.decode("utf-8", "replace")
 
 
+def has_mark(text: str) -> bool:
+    """Return whether a text has a mark of a hidden part; that of a PDF is kept with them."""
+    return SECRET_MARK in text or OWN_BLOCK_MARK in text
+
+
 def find_hidden(secrets: Iterable[SecretSpan], blocks: Iterable[tuple[int, int]]) -> list[HiddenPart]:
     """Return the hidden parts of a text in characters, in order and without overlaps: secrets and our own blocks."""
-    spans = [(span.start, span.end, f"[secret:{span.kind}]") for span in secrets]
+    spans = [(span.start, span.end, f"{SECRET_MARK}{span.kind}]") for span in secrets]
     spans += [(start, end, OWN_BLOCK_MARK) for start, end in blocks]
     parts: list[HiddenPart] = []
     last = 0

@@ -250,6 +250,7 @@ class FileReader:
                 structure.importance,
                 msgspec.json.encode(structure.topics).decode(),
                 msgspec.json.encode(structure.hidden).decode(),
+                msgspec.json.encode(structure.left_pages).decode(),
             )
             found[read.sha256, read.file.kind] = (content, pieces, structure.text)
         return found
@@ -293,15 +294,15 @@ class FileReader:
             gone = missing_with_content(tx, known.id, there[0]) if read.file.content is None else None
         elif key in contents and structure is not None:
             content, pieces, text = contents[key]
-            there = add_content(tx, content, pieces, batch.words, text), content.left_from
+            there = add_content(tx, content, pieces, batch.words, text), content.is_partial
             references = TextReferences(structure.aliases, structure.tags, structure.links, structure.title)
             put_references(tx, there[0], references)
         else:
             return  # another file's content, found before, left the index meanwhile: the file still waits
-        row, left_from = there
+        row, is_partial = there
         now, path = self._means.clock.now(), path_of(read.file.folder, read.file.name)
         outcome = ReadOutcome(
-            state="partial" if left_from is not None else "indexed",
+            state="partial" if is_partial else "indexed",
             reason="structure_failed" if structure is not None and read.file.deaths >= PLAIN_AFTER else None,
             content=row,
             references=references,

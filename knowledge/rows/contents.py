@@ -127,7 +127,10 @@ def _list_exchanged(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 class NewContent(NamedTuple):
-    """The row of a content to be added; `left_from` is the first line without a piece, None where each has one."""
+    """The row of a content to be added; `left_from` is the first line without a piece, None where each has one.
+
+    `left_pages` is the JSON of the runs of pages that were not read.
+    """
 
     owner: int
     sha256: bytes
@@ -139,6 +142,12 @@ class NewContent(NamedTuple):
     importance: float
     topics: str
     hidden: str
+    left_pages: str = "[]"
+
+    @property
+    def is_partial(self) -> bool:
+        """Return whether something of the file is left out."""
+        return self.left_from is not None or self.left_pages != "[]"
 
 
 class NewPiece(NamedTuple):
@@ -195,10 +204,10 @@ class PlacedPiece(Struct, frozen=True):
     id: int
 
 
-def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, int | None] | None:
-    """Return a content's row and its `left_from`; None where the index has no such content."""
+def find_content(tx: Tx, owner: int, sha256: bytes, kind: str) -> tuple[int, bool] | None:
+    """Return a content's row, and whether something is left out of it; None where the index has no such content."""
     row = tx.one(SQL["find_content"], {"owner": owner, "sha256": sha256, "kind": kind})
-    return (row[0], row[1]) if row else None
+    return (row[0], bool(row[1])) if row else None
 
 
 def add_content(tx: Tx, content: NewContent, pieces: Sequence[NewPiece], words: WordChanges, text: str = "") -> int:

@@ -89,6 +89,7 @@ class FileRow(Struct, frozen=True):
     bytes: int | None
     lines: int | None
     left_from: int | None
+    left_pages: str | None
     encoding: str | None
 
     @property
@@ -319,9 +320,13 @@ def hurry_waiting(tx: Tx, collection: int) -> None:
     tx.run(SQL["hurry_waiting"], {"collection": collection})
 
 
-def retry_files(tx: Tx, now: int, *, file_id: str = "", collection: int = 0) -> int:
-    """Have files tried again now that failed or wait after a failure; return how many."""
-    return tx.run(SQL["retry_file"], {"now": now, "file_id": file_id, "collection": collection})
+def retry_files(tx: Tx, now: int, *, file_id: str = "", collection: int = 0, lost_readers: bool = True) -> int:
+    """Have files tried again now that failed or wait after a failure; return how many.
+
+    With `lost_readers` also those at which readers ended.
+    """
+    values = {"now": now, "file_id": file_id, "collection": collection, "lost_readers": int(lost_readers)}
+    return tx.run(SQL["retry_file"], values)
 
 
 def collection_of_file(tx: Tx, file_id: str) -> str | None:

@@ -89,7 +89,7 @@ class _FolderPreview:
             self._doubtful.append(Doubt(LARGE, file))
             return
         read = self._read(root, file)
-        found = judge(file.kind, read.data) if read.is_read else read.skipped
+        found = judge(file.kind, read.data) if read.is_read else _find_refusal(read)
         if isinstance(found, int):
             self._doubtful.append(Doubt(found, file))
         elif found is not None:
@@ -108,7 +108,7 @@ class _FolderPreview:
                     tasks.cancel_scope.cancel()
             for _, file in sorted(self._doubtful, key=lambda one: one.cost):
                 read = await anyio.to_thread.run_sync(self._read_alone, file, abandon_on_cancel=True)
-                unread = await _ask(reader, file.kind, read.data) if read.is_read else read.skipped
+                unread = await _ask(reader, file.kind, read.data) if read.is_read else _find_refusal(read)
                 if unread is not None:
                     self._leave_out(file, unread)
         self._is_asked = True
@@ -152,6 +152,11 @@ async def _ask(reader: ReadText, kind: FileKind, data: bytes) -> Unread | None:
     """Return the reason for which the reader would not read a file; None where it would."""
     (found,) = await reader([(ReadRequest(kind=kind, size=len(data), max_pieces=0), data)])
     return found.unread if found is not None else None  # a scan would cut it as plain text
+
+
+def _find_refusal(read: ReadBytes) -> str | None:
+    """Return why a file without bytes would not be indexed; None where only its moment was a bad one."""
+    return read.error if read.error in {"permission_denied", "unreadable"} else read.skipped
 
 
 def _to_waiting(folder: str, seen: SeenFile) -> WaitingFile:

@@ -1,4 +1,4 @@
-"""The headings of a Markdown text, and whether its front matter keeps it out of the index; pure.
+"""The headings of a Markdown text; pure.
 
 Rule 1: headings marked by `#` and underlined ones count, outside of fences, indented code and the front matter.
 """
@@ -7,14 +7,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from knowledge.index.judging import FRONT_CHARS
-from promt.patterns import compile_late
+from knowledge.index.judging import FRONT_EDGE
 
-FRONT_EDGE = "---"
 NOT_OF_PARAGRAPH = ("|", ">", "- ", "* ", "+ ", "<")
 """Beginnings of lines that are no heading though a line of `-` follows."""
-
-_OPTED_OUT = compile_late(r"knowledge[ \t]*:[ \t]*['\"]?(?i:false|no|off)['\"]?[ \t]*(?:#.*)?")
 
 
 class FoundHeading(Struct, frozen=True):
@@ -30,12 +26,6 @@ def front_lines(lines: Sequence[str]) -> int:
     if not lines or lines[0].strip().removeprefix("\ufeff") != FRONT_EDGE:
         return 0
     return next((place + 1 for place, line in enumerate(lines) if place and line.strip() == FRONT_EDGE), 0)
-
-
-def is_opted_out(text: str) -> bool:
-    """Return whether the front matter of a text says that it is not to be indexed."""
-    lines = text[:FRONT_CHARS].splitlines()
-    return any(_OPTED_OUT.fullmatch(line) for line in lines[1 : front_lines(lines)])
 
 
 def find_outline(lines: Sequence[str]) -> list[FoundHeading]:

@@ -107,7 +107,10 @@ def read_bytes(means: KnowledgeMeans, opened: BinaryIO, wanted: ReadableFile) ->
 
 
 def _to_readable(tx: Tx, known: KnownCollection, file: FileRow | None) -> ReadableFile | None:
-    if file is None or file.state not in READABLE or file.content is None:
+    """Return a file as one that may be read; one that a look did not find may be back, which its reader finds out."""
+    if file is None or file.content is None:
+        return None
+    if file.state not in READABLE and (file.state, file.reason) != ("missing", None):
         return None
     packed = read_packed_text(tx, file.content) if file.kind == "pdf" else None
     return ReadableFile(known, file, file.content, packed)

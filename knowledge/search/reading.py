@@ -21,14 +21,15 @@ import msgspec
 from msgspec import Struct
 
 from knowledge.index.cutting import line_starts
-from knowledge.index.hidden import decode_part, find_hidden, replace_parts
+from knowledge.index.hidden import decode_part, find_hidden, has_mark, replace_parts
+from knowledge.index.judging import is_opted_out
 from knowledge.index.reading import hash_of
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.contents import PlacedPiece, pieces_of
 from knowledge.rows.files import hurry_files
 from knowledge.scan.roots import reason_of_loss
 from knowledge.search.addresses import HASH_DIGITS, Address, is_anchor_of, read_address, resembles_lines, slug_of
-from knowledge.search.outline import find_outline, is_opted_out
+from knowledge.search.outline import find_outline
 from knowledge.search.readable_files import ReadableFile, locate, read_bytes
 from knowledge.search.visible import visible_collections
 from knowledge.walk.current_rules import CurrentRules
@@ -210,7 +211,7 @@ class PlaceReader:
             sha256=sha256,
             changed_at=changed_at,
             state="moved" if place.state == "same" and file.path != address.path else place.state,
-            masked=masked != text[begin:cut],
+            masked=masked != text[begin:cut] or (file.kind == "pdf" and has_mark(masked)),
             outline=outline,
             cut_chars=max(0, line_end - cut),
         )

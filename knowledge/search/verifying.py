@@ -6,17 +6,15 @@ Rule 3: folders of collections are opened once for a search, and closed with it.
 """
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple, Self
 
 import msgspec
 
 from knowledge.index.hidden import decode_part, mask_hidden, parts_of
-from knowledge.index.judging import FRONT_CHARS
+from knowledge.index.judging import FRONT_CHARS, FRONT_EDGE, is_opted_out
 from knowledge.rows.contents import FoundPiece, unpack_text
 from knowledge.rows.files import ContentPlace
-from knowledge.search.outline import is_opted_out
 from knowledge.walk.current_rules import CurrentRules
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError, read_up_to
 
@@ -93,7 +91,7 @@ class Disk:
             return None
         try:
             with self._rules.open_file(root, place.collection, place.path) as file:
-                if piece.kind == "markdown" and _has_opted_out(file, piece, place):
+                if piece.kind == "markdown" and _has_opted_out(file, piece.encoding):
                     return None
                 return self._read_pdf(file, piece, place) if piece.kind == "pdf" else self._read(file, piece)
         except (UnsafeFileError, OSError):
@@ -141,11 +139,11 @@ def _mask_piece(data: bytes, piece: FoundPiece) -> str:
     return mask_hidden(data, piece.from_byte, parts_of(piece.hidden), piece.encoding)
 
 
-def _has_opted_out(file: BinaryIO, piece: FoundPiece, place: ContentPlace) -> bool:
-    """Return whether a note that changed since it was indexed opts out in its front matter."""
-    if os.fstat(file.fileno()).st_mtime_ns == place.mtime_ns:
+def _has_opted_out(file: BinaryIO, encoding: str) -> bool:
+    """Return whether a note opts out at present: it may do so since it was indexed, also while it waits to be read."""
+    if FRONT_EDGE not in decode_part(read_range(file, 0, 16), encoding):
         return False
-    return is_opted_out(decode_part(read_range(file, 0, FRONT_CHARS), piece.encoding))
+    return is_opted_out(decode_part(read_range(file, 0, 4 * FRONT_CHARS), encoding))
 
 
 def find_piece(data: bytes, size: int, text_hash: bytes, hash_of: HashOf) -> int | None:

@@ -497,6 +497,20 @@ async def test_knowledge_statement_10_a_device_and_a_folder_without_rights_are_c
         (folder / "shut").chmod(0o700)
 
 
+@on_posix
+@journey
+async def test_knowledge_statement_02_a_preview_counts_no_file_that_may_not_be_opened(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "shut.md": "A walrus behind a door.\n"})
+    (folder / "shut.pdf").write_bytes(b"%PDF-1.4")
+    for name in ("shut.md", "shut.pdf"):
+        (folder / name).chmod(0)
+    if os.access(folder / "shut.md", os.R_OK):
+        pytest.skip("no file is closed to this user")
+    async with Den(tmp_path / "den").client() as client:
+        preview = await preview_whole(client, folder)
+    assert (preview["files"], preview["skipped"]) == (1, {"permission_denied": 2})
+
+
 @journey
 async def test_knowledge_statement_11_strange_names_are_indexed_or_skipped_with_a_reason(tmp_path):
     folder = write(

@@ -90,16 +90,17 @@ def test_a_folder_is_read_to_its_end_where_no_gateway_runs(tmp_path: Path) -> No
 
 
 def test_a_stranger_is_told_in_words(tmp_path: Path) -> None:
-    """The id that a name becomes, what was skipped, a folder, an agent's folder, a file that is gone, lines that are not."""
+    """The id that a name becomes, what was skipped, a folder, an agent's folder, a file that is gone, lines that are not, or are left out."""
     folder, home, config = tmp_path / "my notes", tmp_path / "home", tmp_path / "config.toml"
     (folder / "sub").mkdir(parents=True)
     (folder / "agents" / "strict").mkdir(parents=True)
     (folder / "a.md").write_text("The walrus sleeps.\n", encoding="utf-8")
     (folder / "sub" / "b.txt").write_text("One line.\n", encoding="utf-8")
+    (folder / "sub" / "d.md").write_text("# One\n\nThe otter.\n\n# Two\n\nThe heron.\n", encoding="utf-8")
     (folder / "c.pdf").write_bytes(b"no document")
     (folder / "agents" / "strict" / "AGENTS.md").write_text("Be strict.\n", encoding="utf-8")
     (folder / "agents" / "strict" / "config.yaml").write_text("name: Strict\ndescription: It is.\n", encoding="utf-8")
-    config.write_text(WITHOUT_MODEL, encoding="utf-8")
+    config.write_text(f"{WITHOUT_MODEL}\n[gateway.knowledge]\nmax_chunks_per_file = 1\n", encoding="utf-8")
 
     def run(*words: str) -> tuple[int, str, str]:
         command = [*console_script(), *words, "--home", str(home), "--config", str(config)]
@@ -107,12 +108,14 @@ def test_a_stranger_is_told_in_words(tmp_path: Path) -> None:
         return done.returncode, done.stdout, done.stderr
 
     code, out, told = run("knowledge", "add", str(folder))
-    assert (code, out) == (0, "my-notes\t2 files indexed\n")
+    assert (code, out) == (0, "my-notes\t3 files indexed\n")
     assert "begin with its id, my-notes" in told
     assert "agent_folder 1" in told
     assert ("broken 1" in told) != ("no_reader 1" in told)  # with the extra, and without
     assert "broken" in (why := run("knowledge", "why", "my-notes:c.pdf")[1]) or "the extra `pdf`" in why
     assert "a folder, whose files are judged" in run("knowledge", "why", "my-notes:sub")[1]
+    assert run("knowledge", "why", "my-notes:sub/d.md")[1] == "indexed in part: lines 5 to 7 left out\n"
+    assert "partial\tlines 5 to 7 left out\t7\tsub/d.md\n" in run("knowledge", "files", "my-notes")[1]
     assert "agent folder" in run("knowledge", "why", "my-notes:agents/strict")[1]
     assert run("knowledge", "read", "my-notes:sub/b.txt#L4-L5")[2] == "sub/b.txt has 1 line, and none there\n"
     (folder / "a.md").unlink()

@@ -1,11 +1,12 @@
 """PDF files of a collection: read by page beside the process, shown while their bytes are the same, gone with the
 collection."""
 
+import zlib
 from typing import Any
 
 import pytest
 from small_pdf import bomb, encrypted, pdf
-from spawned import Den, drain, journey, on_linux
+from spawned import Den, drain, journey, on_linux, refusal
 from test_knowledge import add, paths, search, write
 
 KEY = "AKIAIOSFODNN7" + "EXAMPL2"
@@ -85,10 +86,70 @@ async def test_knowledge_statement_40_pdf_settings_bound_what_is_read(tmp_path):
         name = await add(client, folder)
         found = await client.request("knowledge/files", {"collection_id": name, "kinds": ["pdf"]})
         assert [(one["path"], one["state"]) for one in found["files"]] == [("long.pdf", "partial")]
+        assert (found["files"][0]["left_out"], found["files"][0]["left_out_pages"]) == (None, [[3, 6]])
         got = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
         assert got["files"]["skipped"] == {"too_large": 1}
         assert set(paths(await search(client, "word1"))) == {"long.pdf"}
         assert "Word4" not in str(await search(client, "word4 walrus"))
+
+
+@journey
+async def test_a_pdf_says_which_pages_were_lost_and_one_without_any_is_no_pdf(tmp_path):
+    damaged = b"\x78\x9c" + b"\xff" * 40
+    one, three = (zlib.compress(b"BT /F1 12 Tf 72 720 Td (The walrus of page %d.) Tj ET" % page) for page in (1, 3))
+    lost = pdf([one, damaged, three, damaged, damaged], filters=b"/Filter /FlateDecode")
+    folder = write(tmp_path / "notes", {"a.md": "A note.\n"})
+    for path in ("lost.pdf", "copy.pdf"):
+        (folder / path).write_bytes(lost)
+    (folder / "nothing.pdf").write_bytes(pdf([damaged, damaged], filters=b"/Filter /FlateDecode"))
+    (folder / "none.pdf").write_bytes(pdf([]))
+    (folder / "blank.pdf").write_bytes(pdf(["", " "]))
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        name = await add(client, folder)
+        listed = await client.request("knowledge/files", {"collection_id": name, "kinds": ["pdf"]})
+        assert {one["path"]: (one["state"], one["reason"], one["left_out_pages"]) for one in listed["files"]} == {
+            "none.pdf": ("skipped", "broken", []),
+            "nothing.pdf": ("skipped", "broken", []),
+            "blank.pdf": ("indexed", None, []),
+            "copy.pdf": ("partial", None, [[2, 2], [4, 5]]),
+            "lost.pdf": ("partial", None, [[2, 2], [4, 5]]),
+        }
+        got = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+        assert got["files"]["skipped"] == {"broken": 2}
+        told = await client.request("knowledge/explain", {"collection_id": name, "path": "lost.pdf"})
+        assert (told["indexed"], told["state"], told["left_out_pages"]) == (True, "partial", [[2, 2], [4, 5]])
+        read = await client.request("knowledge/read", {"collection_id": name, "path": "blank.pdf"})
+        assert (read["text"].strip(), read["state"]) == ("", "same")
+        assert (
+            await refusal(client, "knowledge/read", {"collection_id": name, "path": "none.pdf"})
+        ).reason == "not_found"
+        assert [one["page"] for one in (await search(client, "walrus"))["hits"][1]["locations"]] == [3, 3]
+
+
+@journey
+async def test_a_credential_that_runs_over_two_pages_is_masked_as_a_whole(tmp_path):
+    key = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "keys.pdf").write_bytes(
+        pdf(["The walrus.", f"The otter {key[:20]}", f"{key[20:]} of the otter", "Last."])
+    )
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        name = await add(client, folder)
+        found = await search(client, "otter", max_results=50)
+        assert sorted((hit["locations"][0]["page"], hit["text"]) for hit in found["hits"]) == [
+            (2, "The otter [secret:github_token]\n"),
+            (3, "[secret:github_token] of the otter\n"),
+        ]
+        whole = await client.request("knowledge/read", {"collection_id": name, "path": "keys.pdf"})
+        assert whole["masked"]
+        assert not any(part in str([found, whole]) for part in (key[:20], key[20:]))
+        bare = await client.request("knowledge/read", {"collection_id": name, "path": "keys.pdf", "to_line": 1})
+        assert (bare["text"], bare["masked"]) == ("The walrus.\n", False)
+    kept = b"".join(zlib.decompress(text) for (text,) in den.database().execute("SELECT text FROM pdf_text"))
+    assert key[:20].encode() not in kept
 
 
 @on_linux

@@ -8,10 +8,13 @@ import anyio
 import pytest
 from fresh import fresh_database
 
+from gateway.files.text_child import _Reader
 from gateway.store.database import Database
 from knowledge import notices
+from knowledge.index.judging import is_opted_out
 from knowledge.notices import ChangeNotices
-from knowledge.search.outline import find_outline, is_opted_out
+from knowledge.search.outline import find_outline
+from knowledge.structure import ReadRequest
 from protocol.notifications import KnowledgeChanged
 from protocol.seams.ports import Tx
 
@@ -122,8 +125,22 @@ def test_headings_of_both_forms_are_found_outside_of_front_matter_and_code() -> 
         ("---\nknowledge: true\n---\n", False),
         ("---\nabout: knowledge: false\n---\n", False),
         ("text\n---\nknowledge: false\n---\n", False),
-        ("---\nknowledge: false\n", False),
+        ("---\nknowledge: false\n", True),
+        ("---\nknowledge: false\n...\n# Ended by dots\n", True),
+        ("---\nknowledge: FALSE\nbroken: [1, {\n---\n", True),
+        ("---\nknowledge: false\nknowledge: true\n---\n", True),
+        (f"---\ntext: {'x' * 20_000}\n'knowledge': \"no\"\n---\n", True),
+        ("---\n  title: a\n  knowledge: false\n---\n", True),
+        ("---\nabout:\n  knowledge: false\n---\n", False),
+        ("---\ntitle: a\n---\nknowledge: false\n", False),
+        ("---\ntitle: a\n...\nknowledge: false\n", False),
+        ("---- \nknowledge: false\n---\n", False),
+        ("", False),
     ],
 )
 def test_front_matter_keeps_a_note_out(text: str, *, is_out: bool) -> None:
     assert is_opted_out(text) is is_out
+    reader = _Reader()
+    for is_plain in (False, True):
+        asked = ReadRequest(kind="markdown", size=len(text.encode()), max_pieces=10, is_plain=is_plain)
+        assert (reader.read(asked, text.encode()).unread == "opted_out") is is_out

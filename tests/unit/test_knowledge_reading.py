@@ -107,6 +107,8 @@ def test_front_matter_gives_importance_topics_names_and_keeps_a_file_out():
 
 def test_what_is_no_text_is_told():
     assert read(b"a\0b").unread == "binary"
+    assert [read("# Walrus\n".encode(name)).unread for name in ("utf-16", "utf-32")] == [None, "binary"]
+    assert read("\ufeff# Walrus\n".encode("utf-32-be")).unread == "binary"
     assert read(b"x" * 5000, "code").unread == "generated"
     assert read(b"x " * 5000, "markdown").unread is None
     assert read(b"").pieces == []

@@ -2257,12 +2257,15 @@ export interface KnowledgeExplainParams {
  *
  * `state` is `unavailable` where the collection of the path, or one that the query searched, is;
  * `reason` says why.
+ * What is left out of a file that is indexed in part is told as by `knowledge/files`.
  */
 export interface KnowledgeExplainResult {
   indexed: boolean | null;
   state: string | null;
   reason: string | null;
   rule: PatternRule | null;
+  left_out: Array<number> | null;
+  left_out_pages: Array<Array<number>>;
   gates: Array<GateCount>;
   near_misses: Array<NearMiss>;
 }
@@ -2458,6 +2461,7 @@ export interface KnownFile {
   next_run_at: number | null;
   last_error: FileError | null;
   left_out: Array<number> | null;
+  left_out_pages: Array<Array<number>>;
   also: Array<string>;
 }
 

@@ -38,6 +38,7 @@ from protocol.files.knowledge import (
     KnowledgeReadResult,
     KnowledgeSearchArgs,
     KnowledgeSearchResult,
+    KnownFile,
 )
 
 MOST_HITS = 50
@@ -205,7 +206,8 @@ def _why(given: argparse.Namespace) -> int:
         is_in = "indexed" if result.indexed else "not indexed"
         say(f"{is_in}; the collection is unavailable, and nothing of it is shown: {words(result.reason or '')}")
     elif result.indexed:
-        say("indexed")
+        left_out = _describe_left_out(result)
+        say(f"indexed in part: {left_out}" if left_out else "indexed")
     else:
         rule = result.rule
         by = f" by {plain(rule.file)} line {rule.line}, `{plain(rule.pattern)}`" if rule is not None else ""
@@ -214,13 +216,24 @@ def _why(given: argparse.Namespace) -> int:
     return OK if result.indexed or result.near_misses else NEGATIVE
 
 
+def _describe_left_out(file: KnownFile | KnowledgeExplainResult) -> str:
+    """Return which lines and pages of a file are not indexed; empty where all are."""
+    runs = [("line", *file.left_out)] if file.left_out is not None else []
+    runs += [("page", *run) for run in file.left_out_pages]
+    parts = [f"{what} {first}" if first == last else f"{what}s {first} to {last}" for what, first, last in runs]
+    return f"{', '.join(parts)} left out" if parts else ""
+
+
 def _files(given: argparse.Namespace) -> int:
     params = {
         "collection_id": given.collection,
         **present(prefix=given.prefix, states=given.states, kinds=given.kinds),
     }
     result = through_door(given, lambda door: collect_pages(door, m.KNOWLEDGE_FILES, params, "files", limit_of(given)))
-    rows = [[one.state, words(one.reason or ""), str(one.lines), plain_path(one.path)] for one in result.files]
+    rows = [
+        [one.state, words(one.reason or "") or _describe_left_out(one), str(one.lines), plain_path(one.path)]
+        for one in result.files
+    ]
     return _show_rows(given, result, ["state", "reason", "lines", "file"], rows)
 
 

@@ -92,6 +92,8 @@ class KnownFile(Wire):
     last_error: FileError | None
     left_out: list[int] | None = None
     """The first and last line that are not indexed, of a file with too many pieces."""
+    left_out_pages: list[list[int]] = []
+    """The first and last page of each run of pages of a PDF that could not be read, or were too many."""
     also: list[str] = []
 
 
@@ -184,12 +186,15 @@ class KnowledgeExplainResult(Wire):
     """The reason why a file is or is not indexed; or the fate of the pieces that a query came upon.
 
     `state` is `unavailable` where the collection of the path, or one that the query searched, is; `reason` says why.
+    What is left out of a file that is indexed in part is told as by `knowledge/files`.
     """
 
     indexed: bool | None = None
     state: str | None = None
     reason: str | None = None
     rule: PatternRule | None = None
+    left_out: list[int] | None = None
+    left_out_pages: list[list[int]] = []
     gates: list[GateCount] = []
     near_misses: list[NearMiss] = []
 
