@@ -913,7 +913,7 @@ def test_http_statement_10_streams_of_files(tmp_path):
             if name != "users":
                 den.rpc("workspace/create", {"workspace_id": f"ws_{name}"})
                 den.rpc("thread/start", {"thread_id": f"t_{name}", "workspace_id": f"ws_{name}"})
-        kinds = ("knowledge/changed", "knowledge/indexed", "gateway/degraded", "gateway/recovered")
+        kinds = ("knowledge/changed", "knowledge/indexed", "gateway/degraded", "gateway/recovered", "gateway/progress")
         filters = [{}, {"workspace_id": "ws_here"}, {"thread_id": "t_here"}]
         with contextlib.ExitStack() as opened:
             streams = [opened.enter_context(Events(den, types=",".join(kinds), **one)) for one in filters]
@@ -942,7 +942,8 @@ def _subjects_until_recovered(stream: Events, last: str) -> set[tuple[str, str]]
     while ("gateway/recovered", last) not in found:
         event = stream.next()
         data = event["data"]
-        found.add((event["event"], data.get("collection_id") or data["component"].removeprefix("knowledge:")))
+        told = data.get("collection_id") or data.get("component") or data["token"]
+        found.add((event["event"], told.removeprefix("knowledge:")))
     return found
 
 

@@ -31,6 +31,7 @@ from protocol.notifications import (
     MemoryErased,
     MemoryForgotten,
     MemoryInvalidated,
+    Progress,
     TurnEvent,
 )
 
@@ -40,7 +41,7 @@ COMMENT_SECONDS = 15.0
 MAX_ID_CHARS = 64
 GAP = "pioneer/gap"
 FILES = "knowledge:"
-"""The beginning of a component that is a collection; its id follows."""
+"""The beginning of a component, or of the token of a progress, that is a collection's; its id follows."""
 BYE = b"event: bye\ndata: {}\n\n"
 COMMENT = b":\n\n"
 _KEPT_BYTES = 16 * 1024 * 1024
@@ -118,7 +119,7 @@ async def _scopes_of(news: Announcement, owners: Owners) -> Collection[Scope] | 
             return [Scope(kind="workspace", key=workspace_id)]
         case KnowledgeChanged() | KnowledgeIndexed():
             collection_id = news.params.collection_id
-        case GatewayDegraded(component=component) | GatewayRecovered(component=component):
+        case GatewayDegraded(component=component) | GatewayRecovered(component=component) | Progress(token=component):
             collection_id = component.removeprefix(FILES) if component.startswith(FILES) else None
         case _:
             return news.scopes() or None
