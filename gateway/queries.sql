@@ -119,6 +119,10 @@ WHERE kind = :kind AND thread_id = :thread_id AND state IN ('queued', 'leased', 
 UPDATE job SET state = 'cancelled', owner = NULL, leased_at = NULL
 WHERE kind = :kind AND subject = :subject AND state IN ('queued', 'leased', 'retry_wait')
 
+-- name: remove_jobs_of_subject
+-- No job names a subject that left no trace; every state, as the index begins with it.
+DELETE FROM job WHERE state IN ('queued', 'leased', 'retry_wait', 'dead', 'cancelled', 'done') AND kind = :kind AND subject = :subject
+
 -- name: requeue_job
 -- A dead job gets its attempts again, unless the same waits already.
 UPDATE job SET state = 'queued', attempt_count = 0, death_count = 0, next_run_at = :now

@@ -295,7 +295,7 @@ class Collections:
         files, versions = count_rows(tx, known.id)
         edges = count_edges(tx, HOUSE, known.collection_id)
         for kind in ("scan", "read"):
-            self._means.jobs.cancel(tx, kind=kind, subject=known.collection_id)
+            self._means.jobs.remove(tx, kind=kind, subject=known.collection_id)
         # before the files, or links to those that go next would be resolved anew
         drop_place(tx, HOUSE, known.collection_id)
         left = drop_left(tx, HOUSE, known.collection_id)

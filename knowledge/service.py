@@ -17,10 +17,12 @@ import anyio.to_thread
 from knowledge.notices import ChangeNotices
 from knowledge.ports import KnowledgeMeans
 from knowledge.presence import Presence
+from knowledge.rows.collections import find_collection
 from knowledge.turns.planning import propose_files
 from knowledge.turns.recall import list_recall_hooks
 from knowledge.turns.tools import KnowledgeTools
 from protocol import methods as m
+from protocol.base import USER_SCOPE_KEY, Scope
 from protocol.errors import Unavailable
 from protocol.hooks import FilesPlan, Subscription, TurnContext
 from protocol.methods import Bound, Method
@@ -192,6 +194,15 @@ class KnowledgeService:
     def marks(self, tx: Tx, addresses: Sequence[str]) -> dict[str, bytes]:
         """Return by address the SHA-256 that its file had when it was indexed; other addresses are left out."""
         return self.house.marks(tx, addresses) if addresses else {}
+
+    async def scope_of(self, collection_id: str) -> Scope | None:
+        """Return whose a collection is: its workspace's, or the user's; None where there is no such collection."""
+        known = await self._means.db.read(lambda tx: find_collection(tx, collection_id))
+        if known is None:
+            return None
+        if not known.workspace_id:
+            return Scope(kind="user", key=USER_SCOPE_KEY)
+        return Scope(kind="workspace", key=known.workspace_id)
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
         """Remove a workspace's collections in the transaction that deletes it; return the counts of removed rows."""

@@ -97,6 +97,10 @@ class Jobs:
             return tx.run(SQL["cancel_jobs_of_thread"], {"kind": kind, "thread_id": thread_id})
         return tx.run(SQL["cancel_jobs_of_subject"], {"kind": kind, "subject": subject})
 
+    def remove(self, tx: Tx, *, kind: JobKind, subject: str) -> int:
+        """Remove a subject's jobs in every state; return how many there were."""
+        return tx.run(SQL["remove_jobs_of_subject"], {"kind": kind, "subject": subject})
+
     def requeue(self, tx: Tx, *, kind: JobKind, job_id: str | None = None) -> int:
         """Make a dead job runnable again, or every dead job of the kind; return how many there were."""
         tx.after_commit(self.bell.ring)

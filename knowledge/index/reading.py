@@ -144,7 +144,10 @@ class FileReader:
         """Read the files that wait of the collection that a `read` job names, until none is due."""
         means, collection_id = self._means, handle.job.subject
         known = await means.db.read(lambda tx: find_collection(tx, collection_id))
-        if known is None or known.state in UNSEEN:
+        if known is None:  # removed since this was queued
+            await means.db.note(lambda tx: means.jobs.remove(tx, kind="read", subject=collection_id))
+            return
+        if known.state in UNSEEN:
             return
         try:
             root = await anyio.to_thread.run_sync(means.open_root, known.path)

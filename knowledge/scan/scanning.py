@@ -106,7 +106,8 @@ class Scanner:
         """Scan the collection that a `scan` job names."""
         db = self._means.db
         known = await db.read(lambda tx: find_collection(tx, handle.job.subject))
-        if known is None:
+        if known is None:  # removed since this was queued
+            await db.note(lambda tx: self._means.jobs.remove(tx, kind="scan", subject=handle.job.subject))
             return
         try:
             root = await anyio.to_thread.run_sync(self._means.open_root, known.path)

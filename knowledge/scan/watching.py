@@ -68,11 +68,12 @@ class QuietPaths:
 class CollectionWatch:
     """The watch of one collection in this process."""
 
-    def __init__(self, means: KnowledgeMeans, scanner: Scanner, collection_id: str, path: str) -> None:
+    def __init__(self, means: KnowledgeMeans, scanner: Scanner, known: KnownCollection) -> None:
         self._means = means
         self._scanner = scanner
-        self._id = collection_id
-        self.path = path
+        self._id = known.collection_id
+        self.row = known.id
+        self.path = known.path
         self.folders: frozenset[str] = frozenset()
         self.refused: str | None = None
         self.is_live = False
@@ -210,7 +211,7 @@ class Watchers:
         self._seen = self._states()
         for collection_id, watch in list(self._watches.items()):
             one = known.get(collection_id)
-            if one is None or not self._wants(one) or one.path != watch.path:
+            if one is None or not self._wants(one) or (one.id, one.path) != (watch.row, watch.path):
                 watch.stop()
         for collection_id, one in known.items():
             if self._wants(one) and collection_id not in self._watches:
@@ -219,12 +220,12 @@ class Watchers:
 
     def _begin(self, known: KnownCollection) -> None:
         """Begin a watch, unless another process has the collection's lock."""
-        if not self._means.locks.take(known.collection_id):
+        if not self._means.locks.take(_lock_of(known)):
             self._seen = None
             return
-        watch = CollectionWatch(self._means, self._scanner, known.collection_id, known.path)
+        watch = CollectionWatch(self._means, self._scanner, known)
         self._watches[known.collection_id] = watch
-        self._means.spawn(partial(self._keep, known.collection_id, watch), "watch")
+        self._means.spawn(partial(self._keep, known, watch), "watch")
 
     def _states(self) -> Mapping[str, tuple[bool, str | None]]:
         return {collection_id: (watch.is_live, watch.refused) for collection_id, watch in self._watches.items()}
@@ -249,12 +250,12 @@ class Watchers:
         is_on = settings.enabled and settings.indexing_enabled and settings.watch_enabled
         return is_on and bool(known.watch) and known.scanned_at is not None and known.state in {"live", "polling"}
 
-    async def _keep(self, collection_id: str, watch: CollectionWatch) -> None:
+    async def _keep(self, known: KnownCollection, watch: CollectionWatch) -> None:
         try:
             await watch.run()
         finally:
-            del self._watches[collection_id]
-            self._means.locks.release(collection_id)
+            del self._watches[known.collection_id]
+            self._means.locks.release(_lock_of(known))
 
     async def _store_state(self, known: KnownCollection) -> None:
         """Store the state of a collection's watch, and report a refusal; a watch of another process is left alone."""
@@ -276,9 +277,9 @@ class Watchers:
 
     def _is_elsewhere(self, known: KnownCollection) -> bool:
         """Return whether another process watches a collection."""
-        if not self._means.locks.take(known.collection_id):
+        if not self._means.locks.take(_lock_of(known)):
             return True
-        self._means.locks.release(known.collection_id)
+        self._means.locks.release(_lock_of(known))
         return False
 
     def state_of(self, known: KnownCollection) -> WatchState:
@@ -291,3 +292,8 @@ class Watchers:
             return WatchState(process="this", folders=len(watch.folders))
         is_other = known.state == "live" and watch is None and self._is_elsewhere(known)
         return WatchState(process="other" if is_other else "none", folders=0)
+
+
+def _lock_of(known: KnownCollection) -> str:
+    """Return the name of a collection's lock: its row, as the file stays when the collection is removed."""
+    return str(known.id)

@@ -399,6 +399,10 @@ class JobQueue(Protocol):
         """Cancel unfinished jobs of that thread or subject; return how many."""
         ...
 
+    def remove(self, tx: Tx, *, kind: JobKind, subject: str) -> int:
+        """Remove the subject's jobs in every state, as nothing may name it any more; return how many."""
+        ...
+
     def requeue(self, tx: Tx, *, kind: JobKind, job_id: str | None = None) -> int:
         """Make a dead job (or, without an id, every dead job of the kind) runnable again; return how many."""
         ...

@@ -114,6 +114,9 @@ def test_cancelling_reaches_every_unfinished_state_and_no_other_job(tmp_path: Pa
         assert await yard.db.write(lambda tx: yard.jobs.cancel(tx, kind="index", subject="other")) == 1
         assert await yard.db.write(lambda tx: yard.jobs.cancel(tx, kind="index")) == 0
         assert await yard.counts() == {"cancelled": 3}
+        await yard.enqueue("other")
+        assert await yard.db.write(lambda tx: yard.jobs.remove(tx, kind="index", subject="other")) == 2
+        assert await yard.counts() == {"cancelled": 2}
         assert await yard.counts("embed") == {"queued": 1}
 
     play(scene, tmp_path)

@@ -1,5 +1,6 @@
 """`pioneer http` from outside. The number in a test's name is that of the statement in docs/http.md."""
 
+import contextlib
 import json
 import os
 import plistlib
@@ -900,6 +901,50 @@ def test_http_statement_10_streams(tmp_path):
             assert (lost.next()["event"], lost.next_part) == ("pioneer/gap", lost.next_part)
         for query in ("types=nothing/*", "types=", "types=memory", "types=*", "workspace_id=a%20b", "since=1"):
             assert den.ask("GET", f"/events?{query}").status == 400, query
+
+
+def test_http_statement_10_streams_of_files(tmp_path):
+    """Files of another workspace are told to no stream of a workspace or a thread; those of the user to each."""
+    with HttpDen(tmp_path).door() as den:
+        folders = {name: tmp_path / name for name in ("here", "there", "users")}
+        for name, folder in folders.items():
+            folder.mkdir()
+            (folder / "a.md").write_text("# A\n", encoding="utf-8")
+            if name != "users":
+                den.rpc("workspace/create", {"workspace_id": f"ws_{name}"})
+                den.rpc("thread/start", {"thread_id": f"t_{name}", "workspace_id": f"ws_{name}"})
+        kinds = ("knowledge/changed", "knowledge/indexed", "gateway/degraded", "gateway/recovered", "gateway/progress")
+        filters = [{}, {"workspace_id": "ws_here"}, {"thread_id": "t_here"}]
+        with contextlib.ExitStack() as opened:
+            streams = [opened.enter_context(Events(den, types=",".join(kinds), **one)) for one in filters]
+            for name, folder in folders.items():
+                owner = {"scope": "user"} if name == "users" else {"workspace_id": f"ws_{name}"}
+                den.rpc(
+                    "knowledge/collections/add",
+                    {"path": str(folder), "collection_id": name, **owner},
+                )
+            den.rpc("gateway/drain", {"timeout_ms": 30_000})
+            for name, folder in folders.items():
+                folder.rename(tmp_path / f"{name}_gone")
+                den.rpc("knowledge/collections/scan", {"collection_id": name})
+                den.rpc("gateway/drain", {"timeout_ms": 30_000})
+                (tmp_path / f"{name}_gone").rename(folder)
+                den.rpc("knowledge/collections/scan", {"collection_id": name})
+                den.rpc("gateway/drain", {"timeout_ms": 30_000})
+            told = [_subjects_until_recovered(stream, "users") for stream in streams]
+        assert told[0] >= {(kind, name) for kind in kinds for name in folders}
+        assert told[1] == told[2] == {(kind, name) for kind, name in told[0] if name != "there"}
+
+
+def _subjects_until_recovered(stream: Events, last: str) -> set[tuple[str, str]]:
+    """The kinds of events and the collections that they name, up to the recovery of one."""
+    found = set[tuple[str, str]]()
+    while ("gateway/recovered", last) not in found:
+        event = stream.next()
+        data = event["data"]
+        told = data.get("collection_id") or data.get("component") or data["token"]
+        found.add((event["event"], told.removeprefix("knowledge:")))
+    return found
 
 
 def test_http_statement_10_an_event_comes_after_its_reply(tmp_path):

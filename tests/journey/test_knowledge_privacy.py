@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from in_process import Served
 from killed import KillPlace, When
@@ -287,6 +288,33 @@ async def test_knowledge_statement_28_a_removal_leaves_no_byte_and_touches_no_fi
             assert not any(term in data for term in terms), path
     assert (index_of(den)["chunks"], index_of(den)["miscounted"]) == (0, 0)
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path(folder).rglob("*")} == before
+
+
+@journey
+async def test_knowledge_statement_28_the_id_of_a_removed_collection_stays_in_the_log_alone(tmp_path):
+    """Neither by its own removal nor by that of its workspace, though its jobs were done and a process watched it."""
+    den, ids = Den(tmp_path / "den"), ("zzplans", "zzlayoffs")
+    async with den.client() as client:
+        await client.request("workspace/create", {"workspace_id": "ws_gone"})
+        for collection_id, more in zip(ids, ({}, {"workspace_id": "ws_gone"}), strict=True):
+            folder = write(tmp_path / collection_id, {"a.md": "The walrus sleeps.\n"})
+            await add(client, folder, collection_id=collection_id, **more)
+        await drain(client)
+        await client.request("knowledge/collections/remove", {"collection_id": ids[0]})
+        await client.request("workspace/delete", {"workspace_id": "ws_gone"})
+        await drain(client)
+    assert [name for name in den.files() if any(one in name for one in ids)] == []
+    database = den.database()
+    try:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        named = {name for name in tables if any(one in str(row) for row in rows_of(database, name) for one in ids)}
+        assert named == {"knowledge_change"}
+    finally:
+        database.close()
+
+
+def rows_of(database: apsw.Connection, table: str) -> list[Any]:
+    return list(database.execute(f'SELECT * FROM "{table}"'))  # noqa: S608
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ def test_a_preview_shows_the_text_and_what_is_missing_of_it(repo: Path) -> None:
     assert whole.json["budget"]["limit"] == 12_000
 
 
+def test_a_preview_shows_each_letter_that_a_turn_is_given(repo: Path) -> None:
+    kept = "soft\u00adhyphen\u00a0blank \u3000 \ue0b0"
+    put(repo, {"AGENTS.md": f"{kept}\r\n\x1b[31mred\x9b \rover\n"})
+    assert f"{kept}\r\n\ufffd[31mred\ufffd \ufffdover\n" in run("instructions").out
+
+
 def test_files_are_switched_off_and_on(repo: Path) -> None:
     assert run("instructions", "--off").code == 0
     off = run("instructions")

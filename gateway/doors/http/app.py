@@ -17,7 +17,7 @@ import anyio
 from gateway import __version__
 from gateway.base.logs import Log
 from gateway.doors.http import openapi, rest
-from gateway.doors.http.events import EventLog, EventStream, WantedEvents, names_of
+from gateway.doors.http.events import EventLog, EventStream, Owners, WantedEvents, names_of
 from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, has_body, headers_of
 from gateway.doors.http.page_routes import (
     CODE_PATH,
@@ -64,7 +64,7 @@ from gateway.wire.client_session import SessionClient
 from gateway.wire.rpc import params_of
 from gateway.wiring import App
 from protocol import methods as m
-from protocol.base import PROTOCOL_VERSION, DoorName, encode
+from protocol.base import PROTOCOL_VERSION, DoorName, Scope, encode
 from protocol.conversation.threads import ThreadParams
 from protocol.errors import CallerError, GatewayError
 from protocol.gateway import InitializeParams
@@ -114,6 +114,7 @@ class Door:
         self._app, self._token, self._port = app, token, port
         self._host = f"[{bind}]" if ":" in bind else bind
         self._events = EventLog()
+        self._owners = Owners(self._workspace_of, self._scope_of)
         self._subscriber = app.hub.subscribe(self._events)
         self._methods = Methods(app, self._subscriber)
         self._means = rest.Means(self._methods, app.base.clock)
@@ -289,7 +290,7 @@ class Door:
         if len(self._streams) >= self._app.base.config.config.http.max_streams:
             return await exchange.send(answer_of(TOO_MANY))
         wanted = WantedEvents(names_of("memory/*"))
-        stream = EventStream(self._events, wanted, self._workspace_of, None)
+        stream = EventStream(self._events, wanted, self._owners, None)
 
         async def write(part: bytes) -> None:
             if pages.is_open(session, self._app.base.config.config.http.session_hours):
@@ -370,7 +371,7 @@ class Door:
         except GatewayError as error:
             return await exchange.send(answer_error(error))
         last_id = next(iter(headers.get("last-event-id", ())), None)
-        stream = EventStream(self._events, wanted, self._workspace_of, last_id)
+        stream = EventStream(self._events, wanted, self._owners, last_id)
         watcher = asyncio.create_task(self._end_with_token(stream, headers))
         try:
             await self._run_stream(stream, exchange)
@@ -406,6 +407,13 @@ class Door:
         try:
             return (await get(ThreadParams(thread_id=thread_id))).thread.workspace_id
         except GatewayError:  # it was deleted meanwhile, or the store cannot be read
+            return None
+
+    async def _scope_of(self, collection_id: str) -> Scope | None:
+        """Return the scope of a collection; None where it cannot be read."""
+        try:
+            return await self._app.knowledge.scope_of(collection_id)
+        except GatewayError:  # the store cannot be read
             return None
 
     async def end(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import NamedTuple
 
 import anyio
+from msgspec import Struct
 from msgspec.structs import replace
 
 from gateway.base.hub import Announcement, to_announcement
@@ -21,10 +22,16 @@ from protocol.errors import CallerError
 from protocol.notifications import (
     NOTIFICATIONS,
     CandidateCreated,
+    GatewayDegraded,
+    GatewayRecovered,
+    InstructionsChanged,
+    KnowledgeChanged,
+    KnowledgeIndexed,
     MemoryChanged,
     MemoryErased,
     MemoryForgotten,
     MemoryInvalidated,
+    Progress,
     TurnEvent,
 )
 
@@ -33,13 +40,21 @@ COMMENT_SECONDS = 15.0
 """The silence after which a stream sends a comment, so that nothing on the way closes it."""
 MAX_ID_CHARS = 64
 GAP = "pioneer/gap"
+FILES = "knowledge:"
+"""The beginning of a component, or of the token of a progress, that is a collection's; its id follows."""
 BYE = b"event: bye\ndata: {}\n\n"
 COMMENT = b":\n\n"
 _KEPT_BYTES = 16 * 1024 * 1024
 """The most bytes of events kept; beyond them the oldest go, as a thousand messages may be many megabytes."""
 
-WorkspaceOf = Callable[[str], Awaitable[str | None]]
-"""A function that returns a thread's workspace; None where there is no such thread."""
+
+class Owners(Struct, frozen=True):
+    """Two functions that return whose something is; both None where there is no such thing."""
+
+    workspace_of: Callable[[str], Awaitable[str | None]]
+    """The workspace of a thread."""
+    scope_of: Callable[[str], Awaitable[Scope | None]]
+    """The scope of a collection: its workspace, or the user."""
 
 
 class KeptEvent(NamedTuple):
@@ -83,25 +98,51 @@ def names_of(types: str | None) -> Collection[str]:
     return found
 
 
-async def concerns(news: Announcement, wanted: WantedEvents, workspace_of: WorkspaceOf) -> bool:
-    """Return whether a stream gets a notification; changes of the user's own memory concern every workspace."""
+async def concerns(news: Announcement, wanted: WantedEvents, owners: Owners) -> bool:
+    """Return whether a stream gets a notification; changes of what is the user's own concern every workspace."""
     if news.method not in wanted.names:
         return False
     thread_id: str | None = getattr(news.params, "thread_id", None)
-    if wanted.thread_id is not None and thread_id not in {None, wanted.thread_id}:
-        return False
-    if wanted.workspace_id is None:
-        return True
     if thread_id is not None:
-        return await workspace_of(thread_id) == wanted.workspace_id
-    scopes = news.scopes()
-    return not scopes or any([await _is_in(scope, wanted.workspace_id, workspace_of) for scope in scopes])
+        return await _is_thread_wanted(thread_id, wanted, owners)
+    if wanted.workspace_id is None and wanted.thread_id is None:
+        return True
+    scopes = await _scopes_of(news, owners)
+    return scopes is None or any([await _is_wanted(scope, wanted, owners) for scope in scopes])
 
 
-async def _is_in(scope: Scope, workspace_id: str, workspace_of: WorkspaceOf) -> bool:
+async def _scopes_of(news: Announcement, owners: Owners) -> Collection[Scope] | None:
+    """Return the scopes that a notification is about, without those that are gone; None where it is about no scope."""
+    collection_id: str | None = None
+    match news.params:
+        case InstructionsChanged(workspace_id=workspace_id):
+            return [Scope(kind="workspace", key=workspace_id)]
+        case KnowledgeChanged() | KnowledgeIndexed():
+            collection_id = news.params.collection_id
+        case GatewayDegraded(component=component) | GatewayRecovered(component=component) | Progress(token=component):
+            collection_id = component.removeprefix(FILES) if component.startswith(FILES) else None
+        case _:
+            return news.scopes() or None
+    if collection_id is None:
+        return None
+    scope = await owners.scope_of(collection_id)
+    return [scope] if scope is not None else []
+
+
+async def _is_wanted(scope: Scope, wanted: WantedEvents, owners: Owners) -> bool:
     if scope.kind == "thread":
-        return await workspace_of(scope.key) == workspace_id
-    return scope.kind == "user" or scope == Scope(kind="workspace", key=workspace_id)
+        return await _is_thread_wanted(scope.key, wanted, owners)
+    if scope.kind == "workspace":
+        if wanted.thread_id is not None and await owners.workspace_of(wanted.thread_id) != scope.key:
+            return False
+        return wanted.workspace_id in {None, scope.key}
+    return scope.kind == "user" or wanted.workspace_id is None
+
+
+async def _is_thread_wanted(thread_id: str, wanted: WantedEvents, owners: Owners) -> bool:
+    if wanted.thread_id not in {None, thread_id}:
+        return False
+    return wanted.workspace_id is None or await owners.workspace_of(thread_id) == wanted.workspace_id
 
 
 class EventLog:
@@ -201,8 +242,8 @@ def encode_event(event_id: str, name: str, data: bytes) -> bytes:
 class EventStream:
     """One reader of the log."""
 
-    def __init__(self, log: EventLog, wanted: WantedEvents, workspace_of: WorkspaceOf, last_id: str | None) -> None:
-        self._log, self._wanted, self._workspace_of = log, wanted, workspace_of
+    def __init__(self, log: EventLog, wanted: WantedEvents, owners: Owners, last_id: str | None) -> None:
+        self._log, self._wanted, self._owners = log, wanted, owners
         number = log.number_of(last_id) if last_id else log.last
         self._is_lost = number is None
         self._number = log.last if number is None else number
@@ -230,7 +271,7 @@ class EventStream:
             self._number = found.number
             if isinstance(found, Gap):
                 await send(self._gap(found))
-            elif await concerns(found.news, self._wanted, self._workspace_of):
+            elif await concerns(found.news, self._wanted, self._owners):
                 await send(encode_event(self._log.id_of(found.number), found.news.method, encode(found.news.params)))
         await send(BYE)
 

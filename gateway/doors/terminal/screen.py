@@ -19,11 +19,17 @@ import msgspec
 from gateway.base.exit_codes import NEGATIVE, USAGE
 from gateway.doors.terminal import tables
 from gateway.doors.terminal.exits import Stop
+from promt.patterns import compile_late
 from protocol.errors import GatewayError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+_STEERING = compile_late(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff"
+    r"\U000e0000-\U000e007f]|\r(?!\n)"
+)
+"""Control characters but for tabs and line breaks, bidi controls, zero-width characters, tags and halves of a pair."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,10 +64,8 @@ def plain_path(path: str) -> str:
 
 
 def readable(text: str) -> str:
-    """Return a text with its line breaks and tabs, and with U+FFFD for whatever else is not printable."""
-    return "\n".join(
-        "".join(c if c.isprintable() or c == "\t" else "\ufffd" for c in line) for line in text.split("\n")
-    )
+    """Return a text word for word, but with U+FFFD for each character that steers a terminal or hides something."""
+    return _STEERING.sub("\ufffd", text)
 
 
 def when(at: int | None) -> str:
