@@ -5,6 +5,7 @@ Rule 2: it costs one query a folder, and a transaction only where something chan
 Rule 3: a file that is gone keeps its row until the new files were seen: it may have moved.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -44,7 +45,7 @@ from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_mass
 from knowledge.scan.moving import Gone, Moves, inode_of, keep_placed, list_missed, match_moves, store_moves
 from knowledge.scan.roots import reason_of_loss
-from knowledge.walk.collection_walks import limits_of, look_at_folders, walk_of
+from knowledge.walk.collection_walks import limits_of, list_changed_folders, look_at_folders, walk_of
 from knowledge.walk.walking import FolderSight, SeenFile, Walk, is_below
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
@@ -61,6 +62,8 @@ HELD_MS = 60_000
 One of them may be an old file that moved: read before that is known, it would be a copy, and the old one would lose its
 id. After a scan that was killed the files are read when this time is over.
 """
+LATELY_NS = 15 * 1_000_000_000
+"""Beside the debounce the longest time for which a change of a folder may not have been looked at by a watch."""
 AGREED_MS = 600_000
 """The time for which files that are gone together are withheld. A scan after it that still misses them removes them."""
 MERGED_FOR = 20
@@ -278,12 +281,18 @@ class Scanner:
     async def _look_twice(
         self, known: KnownCollection, root: SafeRoot, folders: Collection[str], known_folders: Collection[str]
     ) -> _Looked:
-        """Return some folders and their changes; where a file is gone, those of a second look, as it may be moving."""
+        """Return some folders and their changes; where a file is gone, those of a second look.
+
+        It may be moving at present, or lie in a folder that is reported later: the second look is at all that changed.
+        """
         looked = await self._look(known, root, folders, known_folders)
         new = [(sight.folder, seen) for sight, plan in looked.plans for seen in plan.new]
         if not list_missed(looked.gone, match_moves(looked.gone, new)[0], ()):
             return looked
-        return await self._look(known, root, {*folders, *(sight.folder for sight in looked.sights)}, known_folders)
+        since_ns = time.time_ns() - LATELY_NS - self._means.settings().debounce_ms * 1_000_000
+        changed = await anyio.to_thread.run_sync(lambda: list_changed_folders(root, known_folders, since_ns))
+        again = {*folders, *changed, *(sight.folder for sight in looked.sights)}
+        return await self._look(known, root, again, known_folders)
 
     async def _look(
         self, known: KnownCollection, root: SafeRoot, folders: Collection[str], known_folders: Collection[str]

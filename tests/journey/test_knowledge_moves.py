@@ -133,6 +133,10 @@ async def test_knowledge_statement_05_a_file_is_looked_for_where_it_was_whatever
         await notes.app.knowledge.house.scanner.look_at("notes", ["m"], {"", "d", "m"})
         await notes.drain()
         await notes.check("m/f")
+        (notes.root / "m" / "f").rename(notes.root / "e")
+        await notes.app.knowledge.house.scanner.look_at("notes", ["m/f"], {"", "m", "m/f"})
+        await notes.drain()
+        await notes.check("e")
 
 
 @on_linux
