@@ -11,6 +11,7 @@ from in_process import Served
 from spawned import Den, journey, on_linux
 from test_knowledge import paths, write
 
+from gateway import pulse
 from gateway.home.starting import Options
 from gateway.process import running
 from gateway.wiring import App
@@ -22,6 +23,7 @@ from knowledge.scan.watching import QuietPaths
 from knowledge.walk.walking import Walk
 
 NAMES = ("ann.md", "bob.md", "cid.md")
+NOON = 1_700_000_000_000
 SLOW = "[gateway.knowledge]\ndebounce_ms = 60000\n"
 
 
@@ -62,6 +64,9 @@ class Notes:
     async def events(self) -> list[str]:
         return [one["event"] for one in (await self.call("knowledge/changes", limit=100))["events"]]
 
+    async def state(self) -> str:
+        return (await self.call("knowledge/collections/get", collection_id="notes"))["collection"]["state"]
+
     async def until_at(self, folder: str) -> None:
         """Return when files lie in a folder; nothing but a scan that was asked for is waited for."""
         while not any(one["path"].startswith(f"{folder}/") for one in await self.files()):
@@ -79,9 +84,11 @@ class Notes:
 
 
 @asynccontextmanager
-async def notes_in(folder: Path, *, watch: bool = False, config: str = "") -> AsyncIterator[Notes]:
+async def notes_in(
+    folder: Path, *, watch: bool = False, config: str = "", clock: Path | None = None
+) -> AsyncIterator[Notes]:
     den = Den(folder / "den", config=config)
-    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
+    async with running(Options(home=den.home, config=den.config, log_level="error", clock_file=clock)) as app:
         served = Served(app)
         await served.pair.hello("ws_here")
         notes = Notes(app, served, folder / "notes")
@@ -260,3 +267,58 @@ async def test_what_waits_where_its_collection_was_is_read_where_that_is_now(tmp
         await notes.drain()
         there = [(name, "indexed") for name in (*NAMES, "new.md")]
         assert sorted((one["path"], one["state"]) for one in await notes.files()) == there
+
+
+async def lose(notes: Notes) -> None:
+    """Take the folder away, until that is known, and bring it back."""
+    notes.root.rename(notes.root.with_name("away"))
+    await notes.scan()
+    assert await notes.state() == "unavailable"
+    notes.root.with_name("away").rename(notes.root)
+
+
+@journey
+async def test_knowledge_statement_07_a_folder_that_is_back_is_found_by_a_search_or_a_read(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    async with notes_in(tmp_path) as notes:
+        monkeypatch.setattr(pulse.Pulse, "_may_look_at_files", lambda *_given: False)
+        await lose(notes)
+        assert not (await notes.search())["hits"]
+        while await notes.state() == "unavailable":
+            await notes.drain()
+        assert len((await notes.search())["hits"]) == len(NAMES)
+        await lose(notes)
+        assert (await notes.call("knowledge/read", address=notes.hit["address"]))["state"] == "same"
+        await notes.drain()
+        assert len((await notes.search())["hits"]) == len(NAMES)
+
+
+@journey
+async def test_knowledge_statement_07_a_folder_that_is_back_is_noticed_within_seconds(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    scan, scans = Scanner.scan, list[int]()
+
+    async def scan_and_count(scanner: Scanner, handle: Any) -> None:
+        scans.append(int(clock.read_text()))
+        await scan(scanner, handle)
+
+    monkeypatch.setattr(Scanner, "scan", scan_and_count)
+    clock = tmp_path / "clock"
+    clock.write_text(str(NOON))
+    async with notes_in(tmp_path, clock=clock) as notes:
+        notes.root.rename(notes.root.with_name("away"))
+        await notes.scan()
+        for second in range(0, 200, 2):
+            clock.write_text(str(NOON + second * 1000))
+            await notes.app.pulse.beat()
+        await notes.drain()
+        assert await notes.state() == "unavailable"
+        assert max(scans) < NOON + 20_000  # while it is away nothing is scanned
+        notes.root.with_name("away").rename(notes.root)
+        clock.write_text(str(NOON + 200_000))
+        await notes.app.pulse.beat()
+        while await notes.state() == "unavailable":
+            await notes.drain()
+        assert len((await notes.search())["hits"]) == len(NAMES)
