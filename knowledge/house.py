@@ -31,6 +31,7 @@ from knowledge.rows.files import (
     retry_files,
 )
 from knowledge.rows.upkeep import FULL_TEXT, empty_surplus, refill_some
+from knowledge.scan.returning import ReturnLooks
 from knowledge.scan.scanning import Scanner
 from knowledge.scan.watching import POLLED, Watchers
 from knowledge.search.addresses import read_address
@@ -46,6 +47,8 @@ MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 POLLED_MS = MINUTE_MS
 """The time between two scans of a collection that no watch reports on."""
+AWAY_MS = 2_000
+"""The time between two looks whether a folder that was away is there again."""
 DEEP_PARTS = 6
 """Parts of a collection that a deep scan reads one after the other, within `deep_scan_hours` altogether."""
 
@@ -62,7 +65,8 @@ class KnowledgeHouse:
         self.reader = FileReader(means, self.vectors, notices)
         self.collections = Collections(means, self.scanner, self.vectors)
         self.watchers = Watchers(means, self.scanner)
-        self.searcher = KnowledgeSearcher(means)
+        self._returns = ReturnLooks(means)
+        self.searcher = KnowledgeSearcher(means, self._returns)
         self.places = PlaceReader(means)
         self.graph = EntityReader(means)
         self.evidence = EvidenceReader(means)
@@ -83,15 +87,16 @@ class KnowledgeHouse:
         is_on = settings.enabled and settings.indexing_enabled
         part = settings.deep_scan_hours * HOUR_MS // DEEP_PARTS
 
-        def find(tx: Tx) -> tuple[dict[str, int], dict[str, int], float, bool]:
+        def find(tx: Tx) -> tuple[list[KnownCollection], dict[str, int], float, bool]:
             is_leaving = bool(list_leaving(tx))
             if not is_on:
-                return {}, {}, math.inf, is_leaving
-            scans = {one.collection_id: _next_scan(one, settings) for one in list_collections(tx)}
+                return [], {}, math.inf, is_leaving
             oldest = find_oldest_deep_part(tx)
-            return scans, next_readings(tx), math.inf if oldest is None else oldest + part, is_leaving
+            return list_collections(tx), next_readings(tx), math.inf if oldest is None else oldest + part, is_leaving
 
-        scan_times, read_times, deep_at, is_leaving = await self._means.db.read(find)
+        collections, read_times, deep_at, is_leaving = await self._means.db.read(find)
+        scan_times = {one.collection_id: _next_scan(one, settings) for one in collections}
+        away_at = now + AWAY_MS if self._returns.begin(collections) else math.inf
         if is_leaving:
             self._means.spawn(self.collections.remove_left, "remove")
         scans = [name for name, at in scan_times.items() if is_first or at <= now]
@@ -101,7 +106,7 @@ class KnowledgeHouse:
             await self._means.db.note(count_pieces_anew)
         if scans or reads:
             await self._means.db.jot(lambda tx: self._queue(tx, scans, reads))
-        return now if is_first or is_leaving else min(deep_at, *scan_times.values(), *read_times.values(), math.inf)
+        return now if is_first or is_leaving else min(deep_at, away_at, *scan_times.values(), *read_times.values())
 
     def _queue(self, tx: Tx, scans: list[str], reads: list[str]) -> None:
         for collection_id in scans:
@@ -157,7 +162,9 @@ class KnowledgeHouse:
         return found
 
 
-def _next_scan(known: KnownCollection, settings: KnowledgeSettings) -> int:
-    """Return when a scan is due: `POLLED_MS` after the last where no watch reports changes, or the folder is gone."""
-    is_polled = known.state == "unavailable" or (known.state == "polling" and known.reason in POLLED)
+def _next_scan(known: KnownCollection, settings: KnowledgeSettings) -> float:
+    """Return when a scan is due: `POLLED_MS` after the last where no watch reports changes; never of an away folder."""
+    if known.state == "unavailable":
+        return math.inf
+    is_polled = known.state == "polling" and known.reason in POLLED
     return (known.scanned_at or 0) + (POLLED_MS if is_polled else settings.scan_minutes * MINUTE_MS)

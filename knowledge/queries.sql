@@ -124,6 +124,17 @@ WHERE id = :id
 -- The folders in which files were seen.
 SELECT DISTINCT folder FROM knowledge_file WHERE collection = :collection
 
+-- name: folders_below
+-- Those of the folders of a collection with files that are one of some paths, or lie below one.
+SELECT f.folder FROM json_each(:paths) AS wanted CROSS JOIN knowledge_file AS f
+WHERE f.collection = :collection AND f.folder = wanted.value
+UNION SELECT f.folder FROM json_each(:paths) AS wanted CROSS JOIN knowledge_file AS f
+WHERE f.collection = :collection AND f.folder >= wanted.value || '/' AND f.folder < wanted.value || '0'
+
+-- name: places_of_files
+-- The places that some files have at present.
+SELECT id, folder, name FROM knowledge_file WHERE id IN (SELECT value FROM json_each(:rows))
+
 -- name: count_readable
 -- How many files of a collection there are to be read.
 SELECT count(*) FROM knowledge_file WHERE collection = :collection AND state <> 'missing'
@@ -170,8 +181,8 @@ WHERE f.collection = :collection AND f.inode = wanted.value ->> 1 AND f.device =
 ORDER BY wanted.key, f.id
 
 -- name: known_inodes
--- The files that were read and have one of some inodes, by what a move keeps.
-SELECT inode, device, size, mtime_ns FROM knowledge_file INDEXED BY knowledge_file_inode
+-- The files that were read and have one of some inodes, by what a move keeps, with their folders.
+SELECT inode, device, size, mtime_ns, folder FROM knowledge_file INDEXED BY knowledge_file_inode
 WHERE collection = :collection AND inode IN (SELECT value FROM json_each(:inodes)) AND content IS NOT NULL
 
 -- name: files_at
@@ -180,8 +191,11 @@ SELECT wanted.key, f.id, f.content IS NULL AND f.state = 'pending' FROM json_eac
 WHERE f.collection = :collection AND f.folder = wanted.value ->> 0 AND f.name = wanted.value ->> 1
 
 -- name: move_file
--- A file has another path; all that is known of it stays, but perhaps the terms of its names.
-UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language, card = coalesce(:card, card) WHERE id = :id
+-- A file has another path; all that is known of it stays, but perhaps the terms of its names, and failures to read it where it was.
+UPDATE knowledge_file SET folder = :folder, name = :name, kind = :kind, language = :language, card = coalesce(:card, card),
+    attempts = iif(state = 'pending', 0, attempts), next_run_at = iif(state = 'pending', rests_until, next_run_at),
+    error = iif(state = 'pending', NULL, error)
+WHERE id = :id
 
 -- name: find_file_again
 -- A file that was missing waits to be read.

@@ -196,10 +196,16 @@ class FileReader:
         fresh = find_collection(tx, collection_id)
         return fresh is not None and next_due(tx, fresh.id) is None
 
+    def _list_waiting(self, tx: Tx, known: KnownCollection) -> list[WaitingFile]:
+        """Return the next files to be read; none once the collection has another folder, whose scan queues them."""
+        fresh = find_collection(tx, known.collection_id)
+        is_same = fresh is not None and fresh.path == known.path
+        return waiting_files(tx, known.id, self._means.clock.now(), FILES_AT_ONCE) if is_same else []
+
     async def _read_some(self, known: KnownCollection, root: SafeRoot, reader: ReadText) -> bool:
         """Read the next files; return whether there were any."""
         means, settings = self._means, self._means.settings()
-        waiting = await means.db.read(lambda tx: waiting_files(tx, known.id, means.clock.now(), FILES_AT_ONCE))
+        waiting = await means.db.read(lambda tx: self._list_waiting(tx, known))
         if not waiting:
             return False
         taken = await anyio.to_thread.run_sync(partial(_read_all, root, known, waiting, settings))
@@ -261,17 +267,18 @@ class FileReader:
     def _apply(self, tx: Tx, known: KnownCollection, files: Sequence[ReadFile], contents: ParsedContents) -> list[str]:
         """Store the outcomes; return the reason of each file that failed for good.
 
-        A file that changed meanwhile still waits, and is read by the next job. One that waits no more, as it is gone,
-        was settled by the scan that found that.
+        A file that changed or moved meanwhile still waits, and is read by the next job. One that waits no more, as it
+        is gone, was settled by the scan that found that.
         """
         fresh = find_collection(tx, known.collection_id)
-        if fresh is None:
+        if fresh is None or fresh.path != known.path:
             return []
         waiting = find_waiting(tx, [one.read.file.id for one in files])
         batch, failed = _Batch(fresh, waiting, WordChanges(), set()), list[str]()
         for one in files:
             read, structure = one.read, one.structure
-            if read.file.id not in waiting:
+            linked, _ = waiting.get(read.file.id, (None, ""))
+            if linked is None or linked.path != path_of(read.file.folder, read.file.name):
                 continue
             if read.error is not None or one.has_ended:
                 failed += self._fail(tx, read, has_ended=one.has_ended)

@@ -1,7 +1,7 @@
 """Rows of files: their place and their state on the disk when a scan saw them, and whether they wait to be read."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -148,6 +148,18 @@ def folders_of(tx: Tx, collection: int) -> set[str]:
     return {folder for (folder,) in tx.all(SQL["folders_of_collection"], {"collection": collection})}
 
 
+def folders_below(tx: Tx, collection: int, paths: Collection[str]) -> set[str]:
+    """Return those of a collection's folders with files that are one of some paths, or lie below one."""
+    asked = json.dumps(list(paths))
+    return {folder for (folder,) in tx.all(SQL["folders_below"], {"collection": collection, "paths": asked})}
+
+
+def places_of_files(tx: Tx, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Return by row the folder and the name of some files; none of those that are not there any more."""
+    found = tx.all(SQL["places_of_files"], {"rows": json.dumps(list(rows))})
+    return {row: (folder, name) for row, folder, name in found}
+
+
 def count_readable(tx: Tx, collection: int) -> int:
     """Return the number of a collection's files that are not gone."""
     return tx.all(SQL["count_readable"], {"collection": collection})[0][0]
@@ -227,11 +239,21 @@ Inode = tuple[int, int, int, int]
 
 def find_known_inodes(tx: Tx, collection: int, seen: Sequence[Inode]) -> set[int]:
     """Return the indexes of those of some new files that a file which was read may have become."""
-    if not seen:
-        return set()
-    inodes = json.dumps([inode for inode, *_ in seen])
-    known = set(tx.all(SQL["known_inodes"], {"collection": collection, "inodes": inodes}))
+    known = {inode for inode, _ in _list_known_inodes(tx, collection, seen)}
     return {index for index, one in enumerate(seen) if one in known}
+
+
+def folders_of_inodes(tx: Tx, collection: int, seen: Collection[Inode]) -> set[str]:
+    """Return the folders in which the files that were read lay and that some new files may have been."""
+    return {folder for inode, folder in _list_known_inodes(tx, collection, seen) if inode in seen}
+
+
+def _list_known_inodes(tx: Tx, collection: int, seen: Collection[Inode]) -> list[tuple[Inode, str]]:
+    if not seen:
+        return []
+    inodes = json.dumps([inode for inode, *_ in seen])
+    rows = tx.all(SQL["known_inodes"], {"collection": collection, "inodes": inodes})
+    return [((inode, device, size, time), folder) for inode, device, size, time, folder in rows]
 
 
 def clear_places(tx: Tx, collection: int, places: Sequence[tuple[str, str]]) -> set[int]:

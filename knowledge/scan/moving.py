@@ -1,6 +1,6 @@
 """Files that moved: where a new one has the inode of one that is gone, the row, the id and the index go on with it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import TypeAlias
 
@@ -15,10 +15,11 @@ from knowledge.rows.files import (
     clear_places,
     move_files,
     path_of,
+    places_of_files,
     remove_files,
     twins_of,
 )
-from knowledge.walk.walking import SeenFile
+from knowledge.walk.walking import SeenFile, is_below
 from protocol.seams.ports import Tx
 from protocol.seams.safe_files import FolderEntry
 
@@ -48,6 +49,24 @@ def match_moves(gone: Sequence[Gone], held: Sequence[tuple[str, SeenFile]]) -> t
     return moves, [one for some in waiting.values() for one in some]
 
 
+def keep_placed(tx: Tx, gone: Sequence[Gone]) -> list[Gone]:
+    """Return those of some gone files whose rows have still the places where they were missed.
+
+    Another process may have found meanwhile where the others are.
+    """
+    places = places_of_files(tx, [row.id for _, row, _ in gone])
+    return [one for one in gone if places.get(one[1].id) == (one[0], one[1].name)]
+
+
+def list_missed(gone: Sequence[Gone], moves: Moves, ignored: Collection[str]) -> set[int]:
+    """Return the rows of read files that are gone though nothing leaves them out and no new file is one of them."""
+    return {
+        row.id
+        for folder, row, reason in gone
+        if row.content is not None and reason is None and row.id not in moves and not is_below(folder, ignored)
+    }
+
+
 def store_moves(
     means: KnowledgeMeans, known: KnownCollection, gone: Sequence[Gone], moves: Moves, tx: Tx
 ) -> list[Gone]:
@@ -57,6 +76,7 @@ def store_moves(
     """
     if find_collection(tx, known.collection_id) is None:
         return []
+    gone = keep_placed(tx, gone)
     places = {row.id: (folder, row) for folder, row, reason in gone if row.content is not None and reason is None}
     found = twins_of(tx, known.id, [row for id_, (_, row) in places.items() if id_ not in moves])
     twins = [twin for twin in found if twin.kind == places[twin.gone][1].kind]

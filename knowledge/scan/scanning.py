@@ -5,11 +5,14 @@ Rule 2: it costs one query a folder, and a transaction only where something chan
 Rule 3: a file that is gone keeps its row until the new files were seen: it may have moved.
 """
 
+import time
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
+import anyio
 import anyio.to_thread
 import msgspec
 from msgspec import Struct
@@ -21,12 +24,15 @@ from knowledge.rows.changes import FileChange, add_change
 from knowledge.rows.collections import KnownCollection, end_scan, find_collection, set_state
 from knowledge.rows.contents import merge_cards
 from knowledge.rows.files import (
+    Inode,
     SeenRow,
     add_files,
     count_readable,
     files_of_folder,
     find_known_inodes,
+    folders_below,
     folders_of,
+    folders_of_inodes,
     hurry_waiting,
     miss_file,
     missing_files,
@@ -37,9 +43,9 @@ from knowledge.rows.files import (
 )
 from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_mass
-from knowledge.scan.moving import Gone, Moves, inode_of, match_moves, store_moves
+from knowledge.scan.moving import Gone, Moves, inode_of, keep_placed, list_missed, match_moves, store_moves
 from knowledge.scan.roots import reason_of_loss
-from knowledge.walk.collection_walks import limits_of, look_at_folders, walk_of
+from knowledge.walk.collection_walks import limits_of, list_changed_folders, look_at_folders, walk_of
 from knowledge.walk.walking import FolderSight, SeenFile, Walk, is_below
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
@@ -48,12 +54,16 @@ FOLDERS_AT_ONCE = 64
 """Folders that are walked and compared in one step."""
 FILES_AT_ONCE = 500
 """Files that one transaction stores; it takes some milliseconds."""
+MOST_WALKS = 3
+"""The most walks of one scan: what one misses is gone if the next misses it too, as it may move while one goes on."""
 HELD_MS = 60_000
 """The time for which new files of a scan are not read, unless the scan ends before it.
 
 One of them may be an old file that moved: read before that is known, it would be a copy, and the old one would lose its
 id. After a scan that was killed the files are read when this time is over.
 """
+LATELY_NS = 15 * 1_000_000_000
+"""Beside the debounce the longest time for which a change of a folder may not have been looked at by a watch."""
 AGREED_MS = 600_000
 """The time for which files that are gone together are withheld. A scan after it that still misses them removes them."""
 MERGED_FOR = 20
@@ -64,17 +74,20 @@ LOST = ("root_missing", "root_empty", "permission_denied")
 """Reasons of a collection that is not available."""
 
 
-class _Leftovers(Struct, frozen=True):
-    """Files that a walk leaves to its end: gone ones, and new ones, with their folders, that they may have become."""
-
-    gone: Sequence[Gone]
-    held: Sequence[tuple[str, SeenFile]]
-
-
-class _Ending(Struct, frozen=True):
-    """A scan at its end: the walk, and the files that are gone and were not moved."""
+class _Walked(Struct, frozen=True):
+    """A walk at its end: the files that are gone, which new ones some of them became, and other new ones not stored."""
 
     walk: Walk
+    gone: Sequence[Gone]
+    moves: Moves
+    new: Sequence[tuple[str, SeenFile]]
+
+
+class _Looked(Struct, frozen=True):
+    """Folders that were looked at, the changes of some of them, and all files that are gone."""
+
+    sights: Sequence[FolderSight]
+    plans: Sequence[tuple[FolderSight, FolderPlan]]
     gone: Sequence[Gone]
 
 
@@ -97,6 +110,8 @@ class Scanner:
         self._means = means
         self._vectors = vectors
         self._notices = notices
+        self._turns = defaultdict[str, anyio.Lock](anyio.Lock)
+        """By collection: what a scan and a look saw is stored before the other one begins."""
 
     def queue(self, tx: Tx, collection_id: str) -> bool:
         """Queue a scan; return whether none was waiting."""
@@ -104,10 +119,13 @@ class Scanner:
 
     async def scan(self, handle: JobHandle) -> None:
         """Scan the collection that a `scan` job names."""
-        db = self._means.db
-        known = await db.read(lambda tx: find_collection(tx, handle.job.subject))
+        async with self._turns[handle.job.subject]:
+            await self._scan_all(handle.job.subject)
+
+    async def _scan_all(self, collection_id: str) -> None:
+        known = await self._means.db.read(lambda tx: find_collection(tx, collection_id))
         if known is None:  # removed since this was queued
-            await db.note(lambda tx: self._means.jobs.remove(tx, kind="scan", subject=handle.job.subject))
+            await self._means.db.note(lambda tx: self._means.jobs.remove(tx, kind="scan", subject=collection_id))
             return
         try:
             root = await anyio.to_thread.run_sync(self._means.open_root, known.path)
@@ -126,9 +144,20 @@ class Scanner:
         self._means.degrade(f"knowledge:{known.collection_id}", reason)
 
     async def _scan(self, known: KnownCollection, root: SafeRoot) -> None:
-        means, settings = self._means, self._means.settings()
         if known.scanned_at is None:
-            await means.db.note(lambda tx: set_state(tx, known.id, "scanning"))
+            await self._means.db.note(lambda tx: set_state(tx, known.id, "scanning"))
+        walks, before = 0, set[int]()
+        while (walked := await self._walk(known, root)) is not None:
+            walks += 1
+            missed = list_missed(walked.gone, walked.moves, walked.walk.ignored)
+            if walks == MOST_WALKS or not missed - before:
+                await self._end(known, walked)
+                return
+            before = missed
+
+    async def _walk(self, known: KnownCollection, root: SafeRoot) -> _Walked | None:
+        """Compare a collection's folder with its rows, and store what is new or changed; None where it is empty."""
+        means, settings = self._means, self._means.settings()
         walk = await anyio.to_thread.run_sync(lambda: walk_of(root, known, limits_of(settings)))
         sights = iter(walk)
         walked: set[str] = set()
@@ -140,7 +169,7 @@ class Scanner:
             is_empty = is_empty and not any(sight.files or sight.left_out for sight in batch) and len(batch) == 1
             if is_empty and present:
                 await self._lose(known, "root_empty")
-                return
+                return None
             walked.update(sight.folder for sight in batch)
             plans = await means.db.read(partial(_compare_all, collection=known.id, sights=batch))
             for sight, plan in plans:
@@ -149,7 +178,7 @@ class Scanner:
                 held += await self._store(known, plans)
             await means.db.calm()
         gone += await means.db.read(lambda tx: _list_gone_files(tx, known.id, walked, walk.unreadable))
-        await self._end(known, walk, _Leftovers(gone, held))
+        return _Walked(walk, gone, *match_moves(gone, held))
 
     async def _store(
         self, known: KnownCollection, plans: Sequence[tuple[FolderSight, FolderPlan]]
@@ -199,36 +228,48 @@ class Scanner:
             now = self._means.clock.now()
             renew_files(tx, [_facts(seen, now) | {"id": row.id} for row, seen in files])
 
-    async def look_at(self, collection_id: str, folders: Sequence[str], known_folders: Collection[str]) -> SeenFolders:
+    async def look_at(
+        self,
+        collection_id: str,
+        folders: Collection[str],
+        known_folders: Collection[str],
+        paths: Collection[str] = frozenset(),
+    ) -> SeenFolders:
         """Compare some folders with their rows, and those below them that are not in `known_folders`.
 
+        So are folders of rows at or below some reported `paths`, and those where a new file may have lain before.
         Where many files are gone at once, more are new than there is room for, or the root cannot be read, nothing is
         stored, and a whole scan is queued.
         """
+        async with self._turns[collection_id]:
+            known = await self._means.db.read(lambda tx: find_collection(tx, collection_id))
+            if known is None or known.scanned_at is None or known.state in {"unavailable", "over_limit"}:
+                return SeenFolders(frozenset(), frozenset())
+            below = await self._means.db.read(lambda tx: folders_below(tx, known.id, paths)) if paths else set[str]()
+            return await self._look_at(known, {*folders, *below}, known_folders)
+
+    async def _look_at(
+        self, known: KnownCollection, folders: Collection[str], known_folders: Collection[str]
+    ) -> SeenFolders:
         means, settings = self._means, self._means.settings()
-        known = await means.db.read(lambda tx: find_collection(tx, collection_id))
-        if known is None or known.scanned_at is None or known.state in {"unavailable", "over_limit"}:
-            return SeenFolders(frozenset(), frozenset())
+        looked = _Looked([], [], [])
         try:
             root = await anyio.to_thread.run_sync(means.open_root, known.path)
         except UnsafeFileError:
             root = None
-        sights: list[FolderSight] = []
         if root is not None:
-            look = partial(look_at_folders, root, known, limits_of(settings), folders, known_folders)
             try:
-                sights = await anyio.to_thread.run_sync(look)
+                looked = await self._look_twice(known, root, folders, known_folders)
             except UnsafeFileError:
-                sights = []
+                pass
             finally:
                 root.close()
-        plans = await means.db.read(partial(_compare_all, collection=known.id, sights=sights))
-        gone = [(sight.folder, row, reason) for sight, plan in plans for row, reason in plan.gone]
+        sights, plans, gone = looked.sights, looked.plans, looked.gone
         more = sum(len(plan.new) for _, plan in plans) - len(gone)
         is_over = more > 0 and more + await means.db.read(lambda tx: count_readable(tx, known.id)) > settings.max_files
         is_bare = any(not (sight.folder or sight.files or sight.left_out) for sight in sights) and bool(gone)
         if not sights or len(gone) > MASS or is_bare or is_over:
-            await means.db.jot(lambda tx: self.queue(tx, collection_id))
+            await means.db.jot(lambda tx: self.queue(tx, known.collection_id))
             return _to_seen_folders(sights)
         if plans:
             held = await self._store(known, plans)
@@ -237,6 +278,45 @@ class Scanner:
             await means.db.note(lambda tx: self._take_away(tx, known, gone, moves))
             await self._notices.follow()
         return _to_seen_folders(sights)
+
+    async def _look_twice(
+        self, known: KnownCollection, root: SafeRoot, folders: Collection[str], known_folders: Collection[str]
+    ) -> _Looked:
+        """Return some folders and their changes; where a file is gone, those of a second look.
+
+        It may be moving at present, or lie in a folder that is reported later: the second look is at all that changed.
+        """
+        looked = await self._look(known, root, folders, known_folders)
+        new = [(sight.folder, seen) for sight, plan in looked.plans for seen in plan.new]
+        if not list_missed(looked.gone, match_moves(looked.gone, new)[0], ()):
+            return looked
+        since_ns = time.time_ns() - LATELY_NS - self._means.settings().debounce_ms * 1_000_000
+        changed = await anyio.to_thread.run_sync(lambda: list_changed_folders(root, known_folders, since_ns))
+        again = {*folders, *changed, *(sight.folder for sight in looked.sights)}
+        return await self._look(known, root, again, known_folders)
+
+    async def _look(
+        self, known: KnownCollection, root: SafeRoot, folders: Collection[str], known_folders: Collection[str]
+    ) -> _Looked:
+        """Return some folders, new ones below them, those that rows have there, and those where new files were."""
+        means, limits = self._means, limits_of(self._means.settings())
+        sights: dict[str, FolderSight] = {}
+        plans: list[tuple[FolderSight, FolderPlan]] = []
+        asked, waiting = set[str](), set(folders)
+        while waiting:
+            asked |= waiting
+            look = partial(look_at_folders, root, known, limits, sorted(waiting), {*known_folders, *sights})
+            found = [one for one in await anyio.to_thread.run_sync(look) if one.folder not in sights]
+            sights |= {sight.folder: sight for sight in found}
+            some = await means.db.read(partial(_compare_all, collection=known.id, sights=found))
+            plans += some
+            strange = [one.folder for one in found if one.is_missing or one.folder not in known_folders]
+            new = {inode_of(seen.entry) for _, plan in some for seen in plan.new}
+            if strange or new:
+                waiting = await means.db.read(partial(_list_folders, collection=known.id, above=strange, new=new))
+            waiting = waiting - asked - sights.keys()
+        gone = [(sight.folder, row, reason) for sight, plan in plans for row, reason in plan.gone]
+        return _Looked(list(sights.values()), plans, gone)
 
     def _take_away(self, tx: Tx, known: KnownCollection, gone: Sequence[Gone], moves: Moves) -> None:
         """Store gone files of some folders as moved or missing, and queue the reading of what waits."""
@@ -249,21 +329,18 @@ class Scanner:
         release_files(tx, fresh.id, resting=False)
         self._means.jobs.enqueue(tx, "read", fresh.collection_id)
 
-    async def _end(self, known: KnownCollection, walk: Walk, leftovers: _Leftovers) -> None:
+    async def _end(self, known: KnownCollection, walked: _Walked) -> None:
         """Store gone files as moved or missing, and the outcome of the scan; queue the reading of what waits."""
-        means = self._means
-        left: list[Gone] = []
-        gone = leftovers.gone
-        moves, new = match_moves(gone, leftovers.held)
-        await self._add(known, new)
+        means, left = self._means, list[Gone]()
+        walk, gone, moves = walked.walk, walked.gone, walked.moves
+        await self._add(known, walked.new)
         if moves and len(moves) * MERGED_FOR >= await means.db.read(lambda tx: count_readable(tx, known.id)):
             await means.db.note(merge_cards)
         for first in range(0, len(gone), FILES_AT_ONCE):
             some = gone[first : first + FILES_AT_ONCE]
             left += await means.db.note(partial(store_moves, means, known, some, moves))
             await means.db.calm()
-        ending = _Ending(walk, left)
-        if not await means.db.note(lambda tx: self._close(tx, known, ending)):
+        if not await means.db.note(lambda tx: self._close(tx, known, walk, left)):
             return
         component = f"knowledge:{known.collection_id}"
         if walk.is_over:
@@ -273,12 +350,12 @@ class Scanner:
                 means.recover(component, reason)
         await self._notices.follow()
 
-    def _close(self, tx: Tx, known: KnownCollection, ending: _Ending) -> bool:
+    def _close(self, tx: Tx, known: KnownCollection, walk: Walk, gone: Sequence[Gone]) -> bool:
         """Store the outcome of a scan; return whether the collection still exists."""
         fresh, now = find_collection(tx, known.collection_id), self._means.clock.now()
         if fresh is None:
             return False
-        walk, left, is_first = ending.walk, ending.gone, known.scanned_at is None
+        left, is_first = keep_placed(tx, gone), known.scanned_at is None
         present = count_readable(tx, fresh.id) - len(left)
         for folder, row, reason in left:
             miss_file(tx, row.id, reason or ("ignored" if is_below(folder, walk.ignored) else None))
@@ -321,6 +398,11 @@ def _state_after(known: KnownCollection, *, is_over: bool) -> tuple[str, str | N
 def _compare_all(tx: Tx, collection: int, sights: Sequence[FolderSight]) -> list[tuple[FolderSight, FolderPlan]]:
     plans = ((sight, compare(sight, files_of_folder(tx, collection, sight.folder))) for sight in sights)
     return [(sight, plan) for sight, plan in plans if plan]
+
+
+def _list_folders(tx: Tx, collection: int, above: Sequence[str], new: Collection[Inode]) -> set[str]:
+    """Return the folders that rows have at and below some folders, and in which some new files may have lain before."""
+    return folders_below(tx, collection, above) | folders_of_inodes(tx, collection, new)
 
 
 def _list_gone_files(tx: Tx, collection: int, walked: set[str], unreadable: Sequence[str]) -> list[Gone]:

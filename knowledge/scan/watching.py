@@ -184,11 +184,11 @@ class CollectionWatch:
             return
         asked = {path.rpartition("/")[0] for path in paths} | (paths & self.folders)
         while asked:
-            present, gone = await self._scanner.look_at(self._id, sorted(asked), self.folders)
+            present, gone = await self._scanner.look_at(self._id, asked, self.folders, paths)
             folders = (self.folders | present) - gone
             if folders == self.folders:
                 return
-            asked = folders - self.folders  # once more, for what came before they were watched
+            asked, paths = folders - self.folders, set[str]()  # once more, for what came before they were watched
             try:
                 self._watch(sorted(folders))
             except WatchRefusedError:

@@ -106,14 +106,17 @@ class PlaceReader:
         except Unavailable:
             await means.db.jot(lambda tx: means.jobs.enqueue(tx, "scan", address.collection_id))
             raise
-        if found.current is not None and (result.state == "changed" or result.sha256 is None):
+        if found.current is not None:
             file, now = found.current.place, means.clock.now()
+            is_changed = result.state == "changed" or result.sha256 is None
 
             def hurry(tx: Tx) -> None:
-                hurry_files(tx, [file.file.id], now)
+                if is_changed:
+                    hurry_files(tx, [file.file.id], now)
                 means.jobs.enqueue(tx, "scan", file.known.collection_id)
 
-            await means.db.jot(hurry)
+            if is_changed or file.known.state == "unavailable":  # which is back, as it could be read
+                await means.db.jot(hurry)
         return result
 
     def _read_first(self, found: _AddressedFiles, address: Address, params: KnowledgeReadParams) -> KnowledgeReadResult:

@@ -19,6 +19,7 @@ from knowledge.rows.collections import KnownCollection
 from knowledge.rows.contents import read_packed_texts
 from knowledge.rows.files import count_pending, hurry_files
 from knowledge.rows.vectors import has_waiting
+from knowledge.scan.returning import ReturnLooks
 from knowledge.search.addresses import write_address
 from knowledge.search.demands import NO_DEMANDS, SearchDemands
 from knowledge.search.entities import find_part
@@ -100,8 +101,9 @@ class _Snapshot(Struct, frozen=True):
 class KnowledgeSearcher:
     """Answers `knowledge/search`."""
 
-    def __init__(self, means: KnowledgeMeans) -> None:
+    def __init__(self, means: KnowledgeMeans, returns: ReturnLooks) -> None:
         self._means = means
+        self._returns = returns
 
     async def search(self, params: KnowledgeSearchParams, turn: TurnContext | None = None) -> KnowledgeSearchResult:
         """Return hits of all houses that the options let through, for a client or for the tool of a turn."""
@@ -124,7 +126,7 @@ class KnowledgeSearcher:
     async def find_files(
         self, params: KnowledgeSearchParams, demands: SearchDemands = NO_DEMANDS
     ) -> tuple[_Snapshot, FoundFiles]:
-        """Return the verified hits of files; changed files are queued to be read before others."""
+        """Return the verified hits of files; changed files are queued to be read before others, and what is back."""
         means = self._means
         asks_files = params.source in {None, "file"} or (params.source or "").startswith("collection:")
         terms = means.lexicon.query_terms(params.query)
@@ -148,6 +150,7 @@ class KnowledgeSearcher:
             return _Snapshot(viewpoint.workspace_id, wanted, ranked, pending, semantic, packed, rules, part, unknown)
 
         snapshot = await means.db.read(read)
+        self._returns.begin(snapshot.collections)
         work = partial(self._verify, snapshot, params.max_results, terms)
         found = await anyio.to_thread.run_sync(work, abandon_on_cancel=True)  # it only reads
         await self._hurry_files(snapshot, found.stale)

@@ -1,6 +1,7 @@
 """Walks through the folder of a collection, by what was chosen for it: all of it, some folders, one path."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import BinaryIO
 
 from knowledge.rows.collections import KnownCollection
@@ -47,6 +48,16 @@ def open_indexed(root: SafeRoot, known: KnownCollection, settings: KnowledgeSett
         if target is None or judge_path(root, known, settings, target) is not None:
             raise
         return root.open_file(target)
+
+
+def list_changed_folders(root: SafeRoot, folders: Collection[str], since_ns: int) -> list[str]:
+    """Return those of some folders of a collection in which a name came or went since a time; always with its root."""
+    changed = [""]
+    for folder in folders:
+        with suppress(UnsafeFileError):
+            if folder and root.find(folder).mtime_ns >= since_ns:
+                changed.append(folder)
+    return changed
 
 
 def look_at_folders(
