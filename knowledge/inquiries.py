@@ -7,6 +7,7 @@ from collections import Counter
 from functools import partial
 
 import anyio.to_thread
+import msgspec
 
 from knowledge.collections import require
 from knowledge.ports import KnowledgeMeans
@@ -161,11 +162,11 @@ class FileInquiries:
         reason = skipped.reason if skipped is not None else file.reason if file is not None else None
         if file is None and skipped is None:
             reason = known.state if known.state == "over_limit" else "not_seen"
+        rule = skipped.rule if skipped is not None else None
+        if rule is not None:
+            rule = msgspec.structs.replace(rule, pattern=self._means.scanner.mask(rule.pattern))
         return KnowledgeExplainResult(
-            indexed=is_indexed,
-            state=file.state if file is not None else None,
-            reason=reason,
-            rule=skipped.rule if skipped is not None else None,
+            indexed=is_indexed, state=file.state if file is not None else None, reason=reason, rule=rule
         )
 
     def _judge_path(self, known: KnownCollection, path: str) -> LeftOut | None:

@@ -2,12 +2,19 @@
 
 from collections.abc import Collection, Sequence
 
+import msgspec
+
 from knowledge.rows.collections import KnownCollection
 from knowledge.scan.comparing import is_below
 from knowledge.scan.patterns import LeftOut
 from knowledge.scan.walking import FolderSight, Walk, WalkLimits, rules_of
+from protocol.files.collections import PatternProblem
+from protocol.seams.ports import SecretScanner
 from protocol.seams.safe_files import SafeRoot
 from protocol.settings import KnowledgeSettings
+
+MAX_BAD = 100
+"""The most lines that are no patterns of which a collection tells."""
 
 
 def limits_of(settings: KnowledgeSettings) -> WalkLimits:
@@ -19,6 +26,11 @@ def walk_of(root: SafeRoot, known: KnownCollection, limits: WalkLimits) -> Walk:
     """Return a walk through a collection's folder."""
     rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
     return Walk(root, rules, limits)
+
+
+def list_bad_patterns(walk: Walk, scanner: SecretScanner) -> list[PatternProblem]:
+    """Return the lines that are no patterns and have no effect, at most `MAX_BAD`, without credentials."""
+    return [msgspec.structs.replace(one, pattern=scanner.mask(one.pattern)) for one in walk.bad[:MAX_BAD]]
 
 
 def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:
