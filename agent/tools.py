@@ -1,7 +1,7 @@
 """The tools of a turn, and those of them that the model sees.
 
 Rule 1: all tools of a domain are registered, few are visible: the plan's, then what `request_tools` reveals, in the
-same turn.
+same turn. Without anything to reveal there is no `request_tools`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -25,14 +25,17 @@ class Toolset:
     def __init__(
         self, bundles: Sequence[ToolBundle], planned: Iterable[str], domains: Collection[str] | None = None
     ) -> None:
-        """Take the tools of all bundles that are of some `domains` (None: all), and `request_tools` always."""
+        """Take the tools of all bundles that are of some `domains` (None: all); `request_tools` where one is hidden."""
         self._specs: dict[str, ToolSpec] = {}
         for bundle in bundles:
             for spec in bundle.tools:
                 if domains is None or spec.domain in domains or spec.name == REQUEST_TOOLS:
                     self._specs.setdefault(spec.name, spec)
         self._visible = {name for name in planned if name in self._specs}
-        self._visible |= {REQUEST_TOOLS} & self._specs.keys()
+        if self._specs.keys() - self._visible - {REQUEST_TOOLS}:
+            self._visible |= {REQUEST_TOOLS} & self._specs.keys()
+        else:
+            self._specs.pop(REQUEST_TOOLS, None)
 
     def visible(self) -> list[ToolSpec]:
         """Return the tools that the model sees now, in the order of registration."""
@@ -70,6 +73,8 @@ def result_text(reply: ToolReply) -> str:
     A longer reply becomes a failure that asks the model for less.
     """
     shown: dict[str, Any] = {"ok": True, "data": reply.data} if reply.ok else {"ok": False, "error": reply.error}
+    if not reply.ok and reply.data is not None:
+        shown["data"] = reply.data
     text = encode(shown).decode()
     if len(text) <= MAX_RESULT_CHARS:
         return text
@@ -96,5 +101,5 @@ async def _offer_own_tools(_given: HookInput) -> HookOutput:
 
 
 def subscriptions() -> list[Subscription]:
-    """Return the agent's own hook: `request_tools` is always visible, the tools about agents once asked for."""
+    """Return the agent's own hook: `request_tools`, and the tools about agents, which are seen once asked for."""
     return [Subscription(hook_id="agent.request_tools", phase="TurnPreToolMaterialization", call=_offer_own_tools)]

@@ -166,11 +166,14 @@ class FileInquiries:
         reason = skipped.reason if skipped is not None else file.reason if file is not None else None
         if file is None and skipped is None:
             reason = known.state if known.state == "over_limit" else "not_seen"
+        rule = skipped.rule if skipped is not None else None
+        if rule is not None:
+            rule = msgspec.structs.replace(rule, pattern=self._means.scanner.mask(rule.pattern))
         return KnowledgeExplainResult(
             indexed=is_indexed,
             state=file.state if file is not None else None,
             reason=reason,
-            rule=skipped.rule if skipped is not None else None,
+            rule=rule,
             left_out=_find_left_out_lines(file) if file is not None and is_indexed else None,
             left_out_pages=_find_left_out_pages(file) if file is not None and is_indexed else [],
         )

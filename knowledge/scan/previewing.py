@@ -18,9 +18,8 @@ from knowledge.index.reading import ReadBytes, read_file
 from knowledge.ports import KnowledgeMeans
 from knowledge.rows.collections import KnownCollection
 from knowledge.rows.files import WaitingFile, path_of
-from knowledge.scan.scanning import MAX_BAD
 from knowledge.structure import ReadRequest, ReadText, Unread
-from knowledge.walk.collection_walks import limits_of, walk_of
+from knowledge.walk.collection_walks import limits_of, list_bad_patterns, walk_of
 from knowledge.walk.walking import SeenFile, Walk
 from protocol.files.collections import LargeFile, Preview
 from protocol.files.knowledge import FileKind
@@ -136,7 +135,7 @@ class _FolderPreview:
             skipped=dict(skipped),
             largest=[LargeFile(path=path, bytes=-size) for size, path in largest],
             partial=not self._is_asked or self._is_cut or walk is None or walk.is_cut,
-            bad_patterns=walk.bad[:MAX_BAD] if walk is not None else [],
+            bad_patterns=list_bad_patterns(walk, self._means.scanner) if walk is not None else [],
         )
 
 

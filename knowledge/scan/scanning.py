@@ -45,7 +45,7 @@ from knowledge.rows.vectors import await_again
 from knowledge.scan.comparing import MASS, FolderPlan, compare, find_gone, is_mass
 from knowledge.scan.moving import Gone, Moves, inode_of, keep_placed, list_missed, match_moves, store_moves
 from knowledge.scan.roots import reason_of_loss
-from knowledge.walk.collection_walks import limits_of, list_changed_folders, look_at_folders, walk_of
+from knowledge.walk.collection_walks import limits_of, list_bad_patterns, list_changed_folders, look_at_folders, walk_of
 from knowledge.walk.walking import FolderSight, SeenFile, Walk, is_below
 from protocol.seams.ports import JobHandle, SqlValue, Tx
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
@@ -68,8 +68,6 @@ AGREED_MS = 600_000
 """The time for which files that are gone together are withheld. A scan after it that still misses them removes them."""
 MERGED_FOR = 20
 """The index of names is merged before one file in so many is moved: a microsecond a file, which saves 70 a move."""
-MAX_BAD = 100
-"""The most lines that are no patterns and are kept."""
 LOST = ("root_missing", "root_empty", "permission_denied")
 """Reasons of a collection that is not available."""
 
@@ -376,7 +374,7 @@ class Scanner:
             state=state,
             reason=reason,
             skipped=dict(+walk.skipped),
-            bad=[msgspec.to_builtins(one) for one in walk.bad[:MAX_BAD]],
+            bad=[msgspec.to_builtins(one) for one in list_bad_patterns(walk, self._means.scanner)],
             withheld_at=withheld_at,
             deep=bool(fresh.deep_wanted) or is_first,
         )

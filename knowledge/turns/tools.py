@@ -12,7 +12,7 @@ import msgspec
 from knowledge.turns.permission import find_denial_of_tools
 from promt.render import UNSEEN, shorten
 from protocol.conversation.host_turns import ToolFailure, ToolReply
-from protocol.errors import GatewayError
+from protocol.errors import REASONS, GatewayError
 from protocol.files.knowledge import (
     KnowledgeHit,
     KnowledgeReadArgs,
@@ -60,9 +60,19 @@ def _fail(code: str, message: str) -> ToolReply:
     return ToolReply(ok=False, error=ToolFailure(code=code, message=message))
 
 
+def _refuse(error: GatewayError) -> ToolReply:
+    """Return the answer to what the house refuses, with as many of its candidates as fit."""
+    failed = _fail(error.reason, error.message)
+    for count in range(len(error.candidates), 0, -1):
+        reply = msgspec.structs.replace(failed, data={"candidates": error.candidates[:count]})
+        if _fits(reply):
+            return reply
+    return failed
+
+
 def build_answer(found: KnowledgeSearchResult) -> ToolReply:
     """Return as many hits as fit, with the longest snippets that fit then."""
-    rest = {"freshness": found.freshness.state, "diagnostics": [one.code for one in found.diagnostics], "note": NOTE}
+    rest = {"freshness": found.freshness, "diagnostics": found.diagnostics, "note": NOTE}
     for count in range(len(found.hits), -1, -1):
         for width in WIDTHS:
             is_cut = count < len(found.hits) or width != WIDTHS[0]
@@ -105,7 +115,7 @@ class KnowledgeTools:
             return _fail("unknown_tool", "There is no such tool.")
         settings = self._settings()
         if not (settings.enabled and settings.tools_enabled):
-            return _fail("knowledge_disabled", "Search of the user's files is switched off.")
+            return _fail("knowledge_disabled", REASONS["knowledge_disabled"].message)
         if find_denial_of_tools(context.turn, context.policy) is not None:
             return _fail("forbidden", "Files cannot be read in this turn.")
         shape, call = self._calls[name]
@@ -114,7 +124,7 @@ class KnowledgeTools:
         except msgspec.ValidationError as error:
             return _fail("invalid_params", str(error))
         except GatewayError as error:
-            return _fail(error.reason, error.message)
+            return _refuse(error)
 
     async def _search(self, context: ToolContext, args: KnowledgeSearchArgs) -> ToolReply:
         asked = {name: getattr(args, name) for name in args.__struct_fields__}

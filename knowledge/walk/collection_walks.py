@@ -4,11 +4,18 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import BinaryIO
 
+import msgspec
+
 from knowledge.rows.collections import KnownCollection
 from knowledge.walk.patterns import LeftOut
 from knowledge.walk.walking import FolderSight, Walk, WalkLimits, is_below, rules_of
+from protocol.files.collections import PatternProblem
+from protocol.seams.ports import SecretScanner
 from protocol.seams.safe_files import SafeRoot, UnsafeFileError
 from protocol.settings import KnowledgeSettings
+
+MAX_BAD = 100
+"""The most lines that are no patterns of which a collection tells."""
 
 
 def limits_of(settings: KnowledgeSettings) -> WalkLimits:
@@ -20,6 +27,11 @@ def walk_of(root: SafeRoot, known: KnownCollection, limits: WalkLimits) -> Walk:
     """Return a walk through a collection's folder."""
     rules = rules_of(root, known.choices(), follows_git=bool(known.follow_gitignore))
     return Walk(root, rules, limits)
+
+
+def list_bad_patterns(walk: Walk, scanner: SecretScanner) -> list[PatternProblem]:
+    """Return the lines that are no patterns and have no effect, at most `MAX_BAD`, without credentials."""
+    return [msgspec.structs.replace(one, pattern=scanner.mask(one.pattern)) for one in walk.bad[:MAX_BAD]]
 
 
 def list_folders(root: SafeRoot, known: KnownCollection) -> list[str]:

@@ -353,7 +353,8 @@ async def test_a_definition_narrows_memory_and_tools_and_widens_nothing(tmp_path
         assert (tools["visible"], tools["hidden_domains"]) == (["request_tools"], ["memory"])
         closed = await act(client, "closed", "trn_closed")
         assert not closed["prompt_manifest"]["policy"]["recall"]["allowed"]
-        assert closed["prompt_manifest"]["tools"]["hidden_domains"] == []
+        tools = closed["prompt_manifest"]["tools"]
+        assert (tools["visible"], tools["hidden_domains"]) == ([], [])  # nothing could be asked for
         await act(client, "open", "trn_open", memory_mode="read_only")
         thread = (await client.request("thread/get", {"thread_id": "thr_trn_open"}))["thread"]
         assert thread["memory_mode"] == "read_only"

@@ -99,6 +99,23 @@ async def test_knowledge_statement_22_a_key_in_a_note_is_in_no_answer_and_not_in
 
 
 @journey
+async def test_a_key_in_a_pattern_is_masked_where_the_pattern_is_named(tmp_path):
+    folder = write(
+        tmp_path / "notes", {".gitignore": f"of-{SECRET}.md\n[z-{SECRET}\n", f"of-{SECRET}.md": "A walrus.\n"}
+    )
+    den = Den(tmp_path / "den")
+    async with den.client() as client:
+        preview = (await client.request("knowledge/collections/add", {"path": str(folder), "dry_run": True}))["preview"]
+        name = await add(client, folder)
+        why = await client.request("knowledge/explain", {"collection_id": name, "path": f"of-{SECRET}.md"})
+        (status,) = (await client.request("knowledge/status", {}))["collections"]
+    assert why["rule"] == {"file": ".gitignore", "line": 1, "pattern": "of-[secret:aws_access_key].md"}
+    assert preview["bad_patterns"] == status["bad_patterns"]
+    assert [one["pattern"] for one in status["bad_patterns"]] == ["[z-[secret:aws_access_key]"]
+    assert [name for name, data in den.files().items() if SECRET.encode() in data] == []
+
+
+@journey
 async def test_knowledge_statement_23_the_home_holds_no_sentence_of_a_file(tmp_path):
     chance = random.Random(23)
     lines = [" ".join(chance.sample(WORDS, k=9)) for _ in range(100)]

@@ -380,6 +380,13 @@ async def test_knowledge_statement_24_ignored_threads_and_helpers_are_fenced(tmp
         prepared, told = await by_tool("thr_off", "trn_t3")
         assert "walrus" not in json.dumps(told)
         assert "knowledge" not in prepared["prompt_manifest"]["tools"]["hidden_domains"]
+        # what a client itself asks for does not depend on the mode of the thread
+        found = await search(client, "walrus budget", source="file", context={"thread_id": "thr_off"})
+        assert set(paths(found)) == {"a.md", "b.md"}
+        await client.request("thread/start", {"thread_id": "thr_talk", "mode": "chat"})
+        prepared, told = await by_tool("thr_talk", "trn_t4")
+        assert "walrus" not in json.dumps(told)
+        assert "knowledge" not in prepared["prompt_manifest"]["tools"]["hidden_domains"]
 
 
 @journey

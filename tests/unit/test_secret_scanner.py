@@ -269,6 +269,10 @@ PLACED = [
     ("password", "Foo9bar" + "!", "mysql -u root --password={}"),
     ("password", "Foo9bar" + "!", "Server=x;User Id=sa;Password={};"),
     ("password", "letmein", "password = '{}'"),
+    ("password", W, "db:\n  password: >\n    {}\n  port: 1\n"),
+    ("password", W, "db:\r\n  db_password: |2-\r\n      {}\r\n"),
+    ("password", W, "**Password:**\n\n    {}\n\nKeep it."),
+    ("password", W, "Passwort:\n\n\t{}"),
     ("password", "Zima" + "2025!", "мой пароль {}"),
     ("password", "Zima" + "2025!", "Пароль: {}"),
     ("password", "Zima" + "2025!", "пароль от почты — {}"),
@@ -341,6 +345,8 @@ PLACED = [
     ("card_security_code", "123", "cvv: {}"),
     ("api_key", KEY32, 'api_key = "{}"'),
     ("api_key", KEY32, "my api key is {}"),
+    ("api_key", KEY32, "s:\n  aws_secret_access_key:\n    {}\n"),
+    ("api_key", KEY32, "client_secret: >-\n        {}\n"),
     ("api_key", KEY32, "export SERVICE_TOKEN={}"),
     ("api_key", KEY32, 'clientSecret: "{}",'.replace("S", "_s")),
     ("api_key", KEY32, "токен: {}"),
@@ -572,3 +578,17 @@ def test_groups_on_a_line_of_their_own_are_a_secret():
     groups = "AKIA" + "Q7R", "2VN5XK3", "WZ6T4M"
     text = "the key:\n" + " ".join(groups) + "\nkeep it"
     assert SCANNER.mask(text) == "the key:\n[secret:aws_access_key]\nkeep it"
+
+
+@each(
+    "text",
+    [
+        "Password:\n\n    Use at least 12 characters, Ab1! or better.\n",
+        "if not password:\n    user2 = find()\n    return user2\n",
+        "password: >\n  The one that Bob2 wrote down.\n",
+        "token:\n  $TOKEN_FILE_V2\n",
+        "Password:\n\n- see sheet2\n",
+    ],
+)
+def test_what_follows_a_name_in_the_next_line_is_its_value_only_where_it_stands_alone(text: str):
+    assert spans(text) == []

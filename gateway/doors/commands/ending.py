@@ -19,7 +19,7 @@ from typing import NoReturn, cast
 from gateway.base import logs
 from gateway.base.exit_codes import BROKEN_PIPE, DATA, DEFECT, HUNG_UP, INTERRUPTED, TERMINATED
 from gateway.doors.terminal.exits import Stop, code_for, code_of, code_of_system, describe_os_error
-from gateway.doors.terminal.screen import prepare, show_error
+from gateway.doors.terminal.screen import plain, prepare, show_error
 from protocol.errors import GatewayError, IndexDamaged
 
 ENDINGS = {"SIGTERM": TERMINATED, "SIGHUP": HUNG_UP, "SIGBREAK": HUNG_UP}
@@ -60,7 +60,8 @@ def _describe_error(error: BaseException) -> tuple[int, str]:
     if isinstance(error, IndexDamaged):
         return code_of(error), DAMAGED
     if isinstance(error, GatewayError) and error.reason != "internal":
-        return code_of(error), _AT.sub(r"\2: \1", error.message).replace("`", "")
+        names = f": {', '.join(map(plain, error.candidates))}" if error.candidates else ""
+        return code_of(error), _AT.sub(r"\2: \1", error.message).replace("`", "") + names
     if isinstance(error, OSError):
         return code_of_system(error), f"the system says: {describe_os_error(error)}"
     if logs.is_kept():

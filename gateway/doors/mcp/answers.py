@@ -7,14 +7,15 @@ Rule 3: the docstrings of types stand in the tools' output schemas, which client
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
 from msgspec import Meta
 
 from memory.rules.notes import NOTE_LABEL
 from promt.render import BlockDomain, render_block
-from protocol.base import At, Wire
+from protocol.base import At, Diagnostic, Wire
 from protocol.conversation.manifests import SourceRef
+from protocol.files.knowledge import Freshness
 from protocol.memory.values import ReasonCode
 from protocol.record import Category, Kind, Status, Voice
 from protocol.shown import ContextItem
@@ -173,6 +174,8 @@ class PlaceRow(Wire):
     path: str
     from_line: int
     to_line: int
+    page: int | None = None
+    """Of a PDF, from 1."""
 
 
 class RelatedBy(Wire):
@@ -206,8 +209,8 @@ class KnowledgeSearchAnswer(Wire):
     """Best first; `diagnostics` says why there are none or not all."""
 
     hits: list[KnowledgeRow]
-    freshness: Literal["live", "scanned", "stale"]
-    diagnostics: list[str]
+    freshness: Freshness
+    diagnostics: list[Diagnostic]
     note: str
     truncated: bool = False
 
@@ -326,8 +329,16 @@ class ClientView(NamedTuple):
         labels = {row["source"]: row["address"]}
         if row["heading"]:
             labels[""] = " > ".join(row["heading"])
+        page = next((at["page"] for at in row["locations"]), None)
+        if page is not None:
+            labels["page"] = str(page)
         labels["changed"] = self.format_day(row["at"])
         return ContextItem(ref=SourceRef(kind="file", id=row["address"]), text=row["snippet"], labels=labels)
+
+    def render_names(self, names: Sequence[str]) -> str:
+        """Return a block of what a name may have meant."""
+        items = [ContextItem(ref=SourceRef(kind="file", id=name), text=name) for name in names]
+        return self._render("knowledge", items, MAX_RESULT_CHARS)
 
     def render_lines(self, data: Mapping[str, Any]) -> str:
         """Return a block of a file's lines, from the answer of `knowledge_read`."""
@@ -400,9 +411,21 @@ def _render_agent_info(data: Mapping[str, Any], _view: ClientView) -> str:
     return f"{data['name']}: {data['description']}\n\n{data['text']}{cut}"
 
 
+def _describe_diagnostic(one: Mapping[str, Any]) -> str:
+    """Return its code, with its counts and ids."""
+    values = cast("list[int | list[str]]", [*(one["data"] or {}).values()])
+    told = [str(value) if isinstance(value, int) else ", ".join(value) for value in values]
+    return ": ".join([one["code"], *told])
+
+
 def _render_knowledge_search(data: Mapping[str, Any], view: ClientView) -> str:
-    why = f" ({', '.join(data['diagnostics'])})" if data["diagnostics"] else ""
-    return view.render_hits(data["hits"]) or f"Nothing was found{why}."
+    hits = view.render_hits(data["hits"])
+    # with hits, what was searched is of no interest: only what could not be
+    told = [one for one in data["diagnostics"] if not one["message"] and (one["data"] or not hits)]
+    why = f" ({', '.join(map(_describe_diagnostic, told))})" if told else ""
+    if hits:
+        return f"{hits}\n\nThere may be more{why}." if told else hits
+    return " ".join([f"Nothing was found{why}.", *(one["message"] for one in data["diagnostics"] if one["message"])])
 
 
 def _render_knowledge_read(data: Mapping[str, Any], view: ClientView) -> str:

@@ -144,7 +144,8 @@ class McpDoor:
         """Return a tool's reply in the type that its output schema promises, and as a text."""
         if not reply.ok:
             failed = reply.error or ToolFailure(code="internal", message=REASONS["internal"].message)
-            return ToolAnswer(f"{failed.code}: {failed.message}", None, failed.code)
+            names = self._view.render_names(reply.data.get("candidates", [])) if reply.data else ""
+            return ToolAnswer(f"{failed.code}: {failed.message}\n\n{names}".rstrip(), None, failed.code)
         data = dict(reply.data)
         if name == "thread_search":
             data["hits"] = await self._locate_hits(data["hits"])

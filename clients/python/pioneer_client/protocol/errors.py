@@ -147,6 +147,11 @@ class GatewayError(Exception):
         """Return whether the same request may succeed later."""
         return REASONS[self.reason].retryable
 
+    @property
+    def candidates(self) -> list[str]:
+        """Return what the caller may have meant, where it named several things at once."""
+        return [one["entity"] for one in (self.details or {}).get("candidates", [])]
+
     def on_the_wire(self) -> ErrorObject:
         """Return the error object that the client gets."""
         info = REASONS[self.reason]

@@ -138,10 +138,11 @@ def _show_hits(result: KnowledgeSearchResult, *, has_collection: bool) -> None:
         page = pages.get(hit.via.entity_id)  # only a link leads to this hit
         return f"linked from {plain_path(page)}" if page is not None else hit.snippet
 
-    rows = [
-        [f"{hit.score:.2f}", plain(hit.address), plain(" > ".join(hit.heading) or hit.title), plain(text(hit))]
-        for hit in result.hits
-    ]
+    def head(hit: KnowledgeHit) -> str:
+        page = hit.locations[0].page if hit.locations else None
+        return (" > ".join(hit.heading) or hit.title) + (f", page {page}" if page is not None else "")
+
+    rows = [[f"{hit.score:.2f}", plain(hit.address), plain(head(hit)), plain(text(hit))] for hit in result.hits]
     show_table(["score", "where", "heading", "text"], rows)
     notices = [words(one.code) for one in result.diagnostics if one.code not in {"semantic_off", "no_match"}]
     notices += ["some files have no vector yet, and only words find them"] if result.semantic == "pending" else []
