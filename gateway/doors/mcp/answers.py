@@ -337,7 +337,9 @@ class ClientView(NamedTuple):
 
     def render_names(self, names: Sequence[str]) -> str:
         """Return a block of what a name may have meant."""
-        items = [ContextItem(ref=SourceRef(kind="file", id=name), text=name) for name in names]
+        items = [
+            ContextItem(ref=SourceRef(kind="file", id=name), text=name, labels={"": "may be meant"}) for name in names
+        ]
         return self._render("knowledge", items, MAX_RESULT_CHARS)
 
     def render_lines(self, data: Mapping[str, Any]) -> str:
