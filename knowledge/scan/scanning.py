@@ -265,7 +265,7 @@ class Scanner:
         sights, plans, gone = looked.sights, looked.plans, looked.gone
         more = sum(len(plan.new) for _, plan in plans) - len(gone)
         is_over = more > 0 and more + await means.db.read(lambda tx: count_readable(tx, known.id)) > settings.max_files
-        is_bare = any(not (sight.folder or sight.files or sight.left_out) for sight in sights) and bool(gone)
+        is_bare = any(sight.is_empty and not sight.folder for sight in sights) and bool(gone)
         if not sights or len(gone) > MASS or is_bare or is_over:
             await means.db.jot(lambda tx: self.queue(tx, known.collection_id))
             return _to_seen_folders(sights)

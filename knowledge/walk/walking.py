@@ -42,6 +42,8 @@ class FolderSight:
     left_out: dict[str, LeftOut] = field(default_factory=dict[str, LeftOut])
     is_unreadable: bool = False
     is_missing: bool = False
+    is_empty: bool = False
+    """Nothing at all lies in it, not even what is left out."""
 
 
 class WalkLimits(NamedTuple):
@@ -185,6 +187,7 @@ class Walk:
             if sight.is_unreadable:
                 self.unreadable.append(folder)
             return sight, []
+        sight.is_empty = not entries
         names = {entry.name for entry in entries}
         has_own = not names.isdisjoint({GITIGNORE, PIONEERIGNORE})
         rules = rules_at(self._root, above, folder) if has_own else above

@@ -201,6 +201,19 @@ async def test_knowledge_statement_05_a_folder_that_moves_behind_a_look_is_no_ot
 
 
 @journey
+async def test_a_file_that_is_deleted_is_no_reason_for_a_scan(tmp_path: Path, monkeypatch: Any) -> None:
+    """Where nothing but folders lies in the root it is not empty; were it, the drive might be lost."""
+    async with notes_in(tmp_path) as notes:
+        (notes.root / "other.md").unlink()
+        await notes.scan()
+        monkeypatch.setattr(Scanner, "scan", None)
+        (notes.root / "d" / NAMES[0]).unlink()
+        await notes.app.knowledge.house.scanner.look_at("notes", ["d"], {"", "d", "m"})
+        await notes.drain()
+        assert [one["path"] for one in await notes.files()] == [f"d/{name}" for name in NAMES[1:]]
+
+
+@journey
 async def test_a_scan_misses_no_file_that_another_process_has_found_at_its_new_place(
     tmp_path: Path, monkeypatch: Any
 ) -> None:
