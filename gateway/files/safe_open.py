@@ -70,7 +70,7 @@ class SafeFolder:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def open_file(self, path: str) -> BinaryIO:
+    def open_file(self, path: str, *, follows_link: bool = True) -> BinaryIO:
         """Return a regular file below the root to be read in binary, unbuffered. `path` has `/` between its names.
 
         Raises `UnsafeFileError`.
@@ -80,10 +80,33 @@ class SafeFolder:
             try:
                 descriptor = self._open(parts)
             except UnsafeFileError as error:
-                if error.reason != "link":
+                if error.reason != "link" or not follows_link:
                     raise
                 descriptor = self._open(self._link_target(parts))
             return os.fdopen(descriptor, "rb", buffering=0)
+
+    def open_folder(self, path: str) -> "SafeFolder":
+        """Return another folder, whose path is absolute or relative to this one and leads through no link.
+
+        Raises `UnsafeFileError`.
+        """
+        return open_kept_root(os.path.normpath(os.path.join(self.path, path)))  # noqa: PTH118
+
+    def open_holder(self, name: str) -> "SafeFolder | None":
+        """Return the nearest folder, from this one upwards, that has an entry of a name; None where none has.
+
+        The user's own folder is none, nor is what lies above it or on another device. Raises `UnsafeFileError`.
+        """
+        with _Refusing():
+            user_folder = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
+            folder, inner = self.path, ""
+            while folder != inner and not Path(user_folder).is_relative_to(folder):
+                if os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118
+                    return open_kept_root(folder)
+                folder, inner = os.path.dirname(folder), folder  # noqa: PTH120
+                if os.stat(folder).st_dev != self.device:  # noqa: PTH116
+                    break
+        return None
 
     def list_folder(self, path: str) -> list[FolderEntry]:
         """Return the entries of a folder below the root ("" is the root), sorted by name. Raises `UnsafeFileError`."""

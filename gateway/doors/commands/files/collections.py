@@ -114,7 +114,8 @@ def _show_preview(preview: Preview) -> None:
     found = f"{least}{_format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
     say(f"{found}: {_format_counts(preview.by_kind)}. Skipped: {_format_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
-        say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
+        where = f"{plain(bad.file)} line {bad.line}, {plain(bad.pattern)}"
+        say(f"no pattern: {where}" if bad.reason is None else f"not read: {plain(bad.file)}, {words(bad.reason)}")
 
 
 def list_collections(given: argparse.Namespace) -> int:
