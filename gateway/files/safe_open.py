@@ -79,6 +79,29 @@ class SafeFolder:
         with _Refusing():
             return os.fdopen(self._open(split_path(path)), "rb", buffering=0)
 
+    def open_folder(self, path: str) -> "SafeFolder":
+        """Return another folder, whose path is absolute or relative to this one and leads through no link.
+
+        Raises `UnsafeFileError`.
+        """
+        return open_kept_root(os.path.normpath(os.path.join(self.path, path)))  # noqa: PTH118
+
+    def open_holder(self, name: str) -> "SafeFolder | None":
+        """Return the nearest folder, from this one upwards, that has an entry of a name; None where none has.
+
+        The user's own folder is none, nor is what lies above it or on another device. Raises `UnsafeFileError`.
+        """
+        with _Refusing():
+            user_folder = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111
+            folder, inner = self.path, ""
+            while folder != inner and not Path(user_folder).is_relative_to(folder):
+                if os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118
+                    return open_kept_root(folder)
+                folder, inner = os.path.dirname(folder), folder  # noqa: PTH120
+                if os.stat(folder).st_dev != self.device:  # noqa: PTH116
+                    break
+        return None
+
     def list_folder(self, path: str) -> list[FolderEntry]:
         """Return the entries of a folder below the root ("" is the root), sorted by name. Raises `UnsafeFileError`."""
         with _Refusing():

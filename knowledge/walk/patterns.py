@@ -2,19 +2,21 @@
 
 Rule 1: the first rule that matches decides: safety, `exclude`, `.pioneerignore`, `.gitignore`, defaults, `include`.
 Rule 2: nothing below an ignored folder comes back; a line that is no pattern is reported and skipped.
-Rule 3: patterns are those of git, by `pathspec`; it is imported when a collection is first scanned.
+Rule 3: patterns are those of git, in the words of regular expressions (`knowledge.walk.wildmatch`). `pathspec` compares
+a path with all of a list at once, in linear time; it is imported when a collection is first scanned.
+Rule 4: a file of patterns that is there and cannot be read shuts its folder, unless git would not read it either.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
-from itertools import chain, islice
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from knowledge.walk.wildmatch import to_bytewise, to_expression
 from protocol.files.collections import PatternProblem
 from protocol.files.knowledge import PatternRule, SkipReason
 from protocol.seams.safe_files import INSTRUCTION_FILES, SECRET_FILES
@@ -38,31 +40,17 @@ DEFAULTS = (
 """Files and folders that programs make; a negation in `exclude` or `.pioneerignore` brings them back."""
 GITIGNORE = ".gitignore"
 PIONEERIGNORE = ".pioneerignore"
-GIT_EXCLUDE = ".git/info/exclude"
-MAX_LINES = 10_000
-"""The most lines of one file of patterns; the longest that people keep have some hundreds."""
-CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": " \t",
-    "cntrl": "\x01-\x1f\x7f",
-    "digit": "0-9",
-    "graph": '"-.0-~!',
-    "lower": "a-z",
-    "print": " -.0-~",
-    "punct": "{-~:-@!-.[-`",
-    "space": " \t-\r",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
-"""The characters of git's named classes, of which `pathspec` knows none.
+OPEN_TROUBLES = frozenset({"link", "not_regular"})
+"""Of a file of patterns that cannot be read, what git does not read either; for another reason its folder is shut."""
 
-No class begins with a mark of negation, and none holds the slash, which git matches by no class.
-"""
-MAX_CLASS_CHARS = 1024
-"""The most characters of a line with a named class; no longer path is indexed."""
-_BRACKETS = re.compile(r"\\.|\[[!^]?\]?(?:\[:[a-z]*:\]|\\.|[^\]\\])*\]")
-_CLASS = re.compile(r"\[:([a-z]*):\]")
+
+class Unread(Struct, frozen=True):
+    """Stands for the lines of a file of patterns that is there and cannot be read whole."""
+
+    reason: str
+
+
+Lines: TypeAlias = Sequence[str] | Unread
 
 
 class LeftOut(Struct, frozen=True):
@@ -73,44 +61,51 @@ class LeftOut(Struct, frozen=True):
 
 
 class PatternList:
-    """The patterns of one file or option; `folder` is where the file lies in the collection, "" for its root."""
+    """The patterns of one file or option; `folder` is where the file lies in the collection, "" for its root.
 
-    def __init__(self, file: str, folder: str, lines: Iterable[str]) -> None:
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415  # 50 ms that only a scan needs
-        from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern  # noqa: PLC0415
+    `above` is the way, ending with `/`, from a file's folder above the collection down to the collection.
+    `with_below`: a pattern matches also what lies below what it names. Lines that cannot be read leave all out.
+    """
+
+    def __init__(self, file: str, folder: str, lines: Lines, *, above: str = "", with_below: bool = False) -> None:
+        from pathspec import PathSpec  # noqa: PLC0415  # 50 ms that only a scan needs
+        from pathspec.pattern import RegexPattern  # noqa: PLC0415
 
         self.file = file
+        self.above = above
         self._prefix = f"{folder}/" if folder else ""
         self.bad: list[PatternProblem] = []
         self._lines: list[tuple[int, str]] = []
-        patterns: list[GitIgnoreSpecPattern] = []
-        for number, raw in enumerate(islice(lines, MAX_LINES), 1):
-            line = raw.rstrip("\r\n")
-            if not line.strip() or line.startswith("#"):
+        self._unread = lines.reason if isinstance(lines, Unread) else None
+        patterns: list[RegexPattern] = []
+        if isinstance(lines, Unread):
+            self.bad.append(PatternProblem(file=file, line=0, pattern="", reason=lines.reason))
+            lines = []
+        for number, line in enumerate(lines, 1):
+            if not line.strip(" ") or line.startswith("#"):
                 continue
-            pattern: GitIgnoreSpecPattern | None = None
-            with suppress(ValueError, re.error):
-                pattern = GitIgnoreSpecPattern(spell_classes(line))
-            if pattern is None or pattern.include is None:  # git matches nothing by such a line either
+            try:
+                leaves_out, expression = to_expression(line, with_below=with_below)
+                patterns.append(RegexPattern(re.compile(expression), leaves_out))
+            except (ValueError, re.error):  # git matches nothing by such a line either
                 self._report(number, line)
                 continue
-            patterns.append(pattern)
             self._lines.append((number, line))
-        built: list[_Spec] = _build_specs(GitIgnoreSpec, list(zip(self._lines, patterns, strict=True)))
+        built: list[_Spec] = _build_specs(PathSpec, list(zip(self._lines, patterns, strict=True)))
         self._specs: list[_Spec] = [one for one in built if one.spec is not None]
         for refused in (one for one in built if one.spec is None):
             self._report(*refused.lines[0])
         self._lines = [line for one in self._specs for line in one.lines]
+        self._is_shut = self._unread is not None and self._unread not in OPEN_TROUBLES
         words = [word_of(line) for _, line in self._lines]
-        self.words: list[str] | None = words if all(words) else None
+        self.words: list[str] | None = words if all(words) and not self._is_shut else None
         """For each pattern a word that every path it matches has, folded; None where a pattern has no such word."""
 
     def _report(self, number: int, line: str) -> None:
-        shown = line[:256].encode("utf-8", "replace").decode()
-        self.bad.append(PatternProblem(file=self.file, line=number, pattern=shown))
+        self.bad.append(PatternProblem(file=self.file, line=number, pattern=_to_shown(line)))
 
     def __bool__(self) -> bool:
-        return bool(self._lines)
+        return bool(self._lines) or self._is_shut
 
     def find(self, path: str) -> tuple[bool, PatternRule] | None:
         """Return whether a path is matched or let through by a negation, with the line; None where no line matches.
@@ -119,13 +114,25 @@ class PatternList:
         """
         if not path.startswith(self._prefix):
             return None
-        inner = path[len(self._prefix) :]
+        if self._is_shut:
+            return True, PatternRule(file=self.file, line=0, pattern="", reason=self._unread)
+        inner = to_bytewise(self.above + path[len(self._prefix) :])
         for one in reversed(self._specs):  # the last line that matches decides
             found = one.spec.check_file(inner)
             if found.include is not None and found.index is not None:
                 number, line = one.lines[int(found.index)]
-                return bool(found.include), PatternRule(file=self.file, line=number, pattern=line[:256])
+                return bool(found.include), PatternRule(file=self.file, line=number, pattern=_to_shown(line))
         return None
+
+
+def _to_shown(line: str) -> str:
+    """Return a line as it is told: cut, and without what is no UTF-8."""
+    return line[:256].encode("utf-8", "replace").decode()
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a text is one line of patterns that can match something."""
+    return re.search(r"[\r\n\0]", text) is None and bool(PatternList("", "", [text]))
 
 
 class _Spec(Struct, frozen=True):
@@ -149,22 +156,6 @@ def _build_specs(build: Callable[[list[Any]], object], rows: Sequence[tuple[tupl
             return [_Spec(None, lines)]
         half = len(rows) // 2
         return [*_build_specs(build, rows[:half]), *_build_specs(build, rows[half:])]
-
-
-def spell_classes(line: str) -> str:
-    """Return a pattern with the characters of each named class, such as `[[:digit:]]`, in the name's place.
-
-    Raises `ValueError` for a name that git does not know.
-    """
-    if "[:" not in line:
-        return line
-    if len(line) > MAX_CLASS_CHARS:
-        raise ValueError("too long")
-    try:
-        # Within the brackets: `[:alpha:]` alone is a set of four letters and the colon, as it is for git.
-        return _BRACKETS.sub(lambda found: found[0][:1] + _CLASS.sub(lambda one: CLASSES[one[1]], found[0][1:]), line)
-    except KeyError:
-        raise ValueError("no class of letters") from None
 
 
 def word_of(line: str) -> str:
@@ -196,17 +187,20 @@ class Rules:
     """The rules in a folder of a collection: those of the collection, and of the folders down to this one."""
 
     def __init__(
-        self, include: Sequence[str], exclude: Sequence[str], git_exclude: Sequence[str], *, follows_git: bool
+        self, include: Sequence[str], exclude: Sequence[str], of_git: Sequence[PatternList], *, follows_git: bool
     ) -> None:
         self._safety = _build_fixed_list("safety", tuple(SECRET_FILES))
         self._defaults = _build_fixed_list("defaults", DEFAULTS)
         self._exclude = PatternList("exclude", "", exclude)
-        self._include = PatternList("include", "", include)
+        self._include = PatternList("include", "", include, with_below=True)
+        self._is_chosen = bool(include)  # also where no line of it is a pattern: then nothing is included
         self._follows_git = follows_git
-        whole = PatternList(GIT_EXCLUDE, "", git_exclude if follows_git else ())
+        self._above = max((one.above for one in of_git), key=len, default="").casefold()
         self.of_folders: tuple[PatternList, ...] = ()
-        self.of_git: tuple[PatternList, ...] = (whole,) if whole else ()
-        self.bad: list[PatternProblem] = [*self._exclude.bad, *self._include.bad, *whole.bad]
+        self.of_git = tuple(of_git)
+        self.bad: list[PatternProblem] = [
+            problem for one in (self._exclude, self._include, *of_git) for problem in one.bad
+        ]
         self.deciding = self._decide_by(self.of_folders, self.of_git)
 
     def _decide_by(self, of_folders: Sequence[PatternList], of_git: Sequence[PatternList]) -> _Deciding:
@@ -217,7 +211,7 @@ class Rules:
         is_known = len(known) == len(words)
         return _Deciding(every, _search_for(frozenset(chain.from_iterable(known))) if is_known else bool)
 
-    def within(self, folder: str, gitignore: Sequence[str], pioneerignore: Sequence[str]) -> "Rules":
+    def within(self, folder: str, gitignore: Lines, pioneerignore: Lines) -> "Rules":
         """Return the rules in a folder below whose own two files have these lines; the innermost list decides first."""
         if not gitignore and not pioneerignore:
             return self
@@ -238,7 +232,7 @@ class Rules:
         """Return the reason for which a path below the collection is left out; None where it is not."""
         asked = f"{path}/" if is_folder else path
         folded = path.casefold()
-        may_match = self.deciding.may_match(folded)
+        may_match = self.deciding.may_match(self._above + folded)
         secret = self._safety.find(f"{folded}/" if is_folder else folded) if may_match else None
         if secret is not None:
             return LeftOut("secret_file", secret[1])
@@ -248,7 +242,7 @@ class Rules:
             found = next((found for one in self.deciding.lists if (found := one.find(asked)) is not None), None)
             if found is not None and found[0]:
                 return LeftOut("excluded" if found[1].file in {"exclude", "defaults"} else "ignored", found[1])
-        if self._include and not is_folder:
+        if self._is_chosen and not is_folder:
             included = self._include.find(asked)
             if included is None or not included[0]:
                 return LeftOut("not_included")

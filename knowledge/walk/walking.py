@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from knowledge.kinds import Kind, kind_of
-from knowledge.walk.patterns import GIT_EXCLUDE, GITIGNORE, PIONEERIGNORE, LeftOut, Rules
+from knowledge.walk.pattern_files import lines_of, lists_of_repository
+from knowledge.walk.patterns import GITIGNORE, PIONEERIGNORE, LeftOut, Rules
 from protocol.files.collections import PatternProblem
 from protocol.files.knowledge import FileKind, SkipReason
 from protocol.seams.safe_files import FolderEntry, SafeRoot, UnsafeFileError
 
-PATTERN_BYTES = 256 * 1024
-"""The bytes of a file of patterns that are read; lists that people keep are shorter."""
 AGENT_FILES = frozenset({"AGENTS.md", "config.yaml"})
 """A folder with both defines an agent, which is no evidence."""
 MAX_PATH_CHARS = 1024
@@ -67,19 +66,10 @@ def is_below(folder: str, above: Iterable[str]) -> bool:
     return any(folder == one or folder.startswith(f"{one}/") for one in above)
 
 
-def lines_of(root: SafeRoot, path: str) -> list[str]:
-    """Return the lines of a file of patterns; none where it is missing or cannot be read."""
-    try:
-        with root.open_file(path) as file:
-            return file.read(PATTERN_BYTES).decode("utf-8", "replace").splitlines()
-    except (UnsafeFileError, OSError):
-        return []
-
-
 def rules_of(root: SafeRoot, choices: Mapping[str, Sequence[str]], *, follows_git: bool) -> Rules:
     """Return the rules at the root of a collection, without those of its folders."""
-    lines = lines_of(root, GIT_EXCLUDE) if follows_git else []
-    return Rules(choices["include"], choices["exclude"], lines, follows_git=follows_git)
+    of_git = lists_of_repository(root) if follows_git else []
+    return Rules(choices["include"], choices["exclude"], of_git, follows_git=follows_git)
 
 
 def rules_at(root: SafeRoot, rules: Rules, folder: str) -> Rules:

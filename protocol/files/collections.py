@@ -20,11 +20,16 @@ CollectionId: TypeAlias = Annotated[
 
 
 class PatternProblem(Wire):
-    """A line of patterns that is not understood and has no effect; the other lines hold."""
+    """A line of patterns that is not understood and has no effect; the other lines hold.
+
+    With `reason` it is a whole file that is not read (`line` is 0): a `link` or what is `not_regular` has no effect;
+    for another reason all in its folder is left out.
+    """
 
     file: str
     line: int
     pattern: str
+    reason: str | None = None
 
 
 class FileCounts(Wire):

@@ -96,6 +96,17 @@ class SafeRoot(Protocol):
         """Return a regular file, which is no link, to be read."""
         ...
 
+    def open_folder(self, path: str) -> "SafeRoot":
+        """Return another folder, whose path is absolute or relative to this one and leads through no link."""
+        ...
+
+    def open_holder(self, name: str) -> "SafeRoot | None":
+        """Return the nearest folder, from this one upwards, that has an entry of a name; None where none has.
+
+        The user's own folder is none, nor is what lies above it or on another device.
+        """
+        ...
+
     def list_folder(self, path: str) -> list[FolderEntry]:
         """Return the entries of a folder, sorted by name."""
         ...

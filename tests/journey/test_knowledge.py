@@ -422,9 +422,80 @@ async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
         assert {one["path"] for one in files} == listed - ours
         (status,) = (await client.request("knowledge/status", {}))["collections"]
         assert status["bad_patterns"] == [
-            {"file": ".pioneerignore", "line": line, "pattern": pattern}
+            {"file": ".pioneerignore", "line": line, "pattern": pattern, "reason": None}
             for line, pattern in ((1, "!"), (4, "[z-a]"), (5, "[z-"))
         ]
+
+
+@journey
+async def test_knowledge_statement_08_a_folder_of_a_repository_has_the_rules_above_it(tmp_path):
+    repository = write(
+        tmp_path / "repo",
+        {
+            ".gitignore": "priv/\n/docs/*.txt\n",
+            "docs/priv/p.md": "A walrus in private.\n",
+            "docs/a.md": "A walrus.\n",
+            "docs/b.md": "A second walrus.\n",
+            "docs/c.txt": "A third walrus.\n",
+            "docs/excluded.md": "A fourth walrus.\n",
+        },
+    )
+    listed = {path.removeprefix("docs/") for path in listed_by_git(repository) if path.startswith("docs/")}
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, repository / "docs")
+        files = await every(client, "knowledge/files", "files", collection_id=name)
+        assert {one["path"] for one in files} == listed == {"a.md", "b.md"}
+        why = await client.request("knowledge/explain", {"collection_id": name, "path": "priv/p.md"})
+        assert why["rule"] == {"file": "../.gitignore", "line": 1, "pattern": "priv/", "reason": None}
+        write(repository, {".gitignore": "b.md\n"})
+        assert "b.md" not in paths(await search(client, "walrus", max_results=50))
+
+
+@on_posix
+@journey
+async def test_a_list_of_patterns_that_is_not_read_is_told_and_no_line_of_another_file_stands_in_it(tmp_path):
+    folder = write(
+        tmp_path / "notes",
+        {
+            ".env": "SECRET=[swordfish\n",
+            "linked/a.md": "A walrus.\n",
+            "large/.gitignore": "#" * (1 << 18) + "\na.md\n",
+            "large/a.md": "A walrus.\n",
+            "large/inner/b.md": "A walrus.\n",
+        },
+    )
+    (folder / "linked" / ".gitignore").symlink_to("../.env")
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        assert paths(await search(client, "walrus", max_results=50)) == ["linked/a.md"]
+        status = await client.request("knowledge/status", {})
+        assert "swordfish" not in json.dumps(status)
+        assert status["collections"][0]["bad_patterns"] == [
+            {"file": "large/.gitignore", "line": 0, "pattern": "", "reason": "too_large"},
+            {"file": "linked/.gitignore", "line": 0, "pattern": "", "reason": "link"},
+        ]
+        why = await client.request("knowledge/explain", {"collection_id": name, "path": "large/inner/b.md"})
+        assert (why["indexed"], why["reason"]) == (False, "ignored")
+        assert why["rule"] == {"file": "large/.gitignore", "line": 0, "pattern": "", "reason": "too_large"}
+        write(folder, {"large/.gitignore": "a.md\n"})
+        await client.request("knowledge/collections/scan", {"collection_id": name})
+        await drain(client)
+        found = paths(await search(client, "walrus", max_results=50))
+        assert sorted(found) == ["large/inner/b.md", "linked/a.md"]
+
+
+@journey
+async def test_a_pattern_that_would_match_nothing_is_refused_with_its_place(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        asked = {"path": str(folder), "include": ["*.md", "[a-"], "dry_run": True}
+        error = await refusal(client, "knowledge/collections/add", asked)
+        assert (error.code, error.data["details"]["path"]) == (-32602, "$.include[1]")
+        name = await add(client, folder)
+        for pattern in ("zz\na.md", "a\0.md", "# a", "!"):
+            update = {"collection_id": name, "exclude": [pattern]}
+            error = await refusal(client, "knowledge/collections/update", update)
+            assert (error.code, error.data["details"]["path"]) == (-32602, "$.exclude[0]")
 
 
 @journey
@@ -438,7 +509,7 @@ async def test_knowledge_statement_09_a_new_pattern_removes_files_and_is_named(t
         assert paths(await search(client, "walrus")) == ["b.md"]
         why = await client.request("knowledge/explain", {"collection_id": name, "path": "drafts/a.md"})
         assert (why["indexed"], why["reason"]) == (False, "ignored")
-        assert why["rule"] == {"file": ".gitignore", "line": 2, "pattern": "drafts/"}
+        assert why["rule"] == {"file": ".gitignore", "line": 2, "pattern": "drafts/", "reason": None}
         (event, *_) = (await client.request("knowledge/changes", {}))["events"]
         assert (event["event"], event["path"]) == ("ignored", "drafts/a.md")
 

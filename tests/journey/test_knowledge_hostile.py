@@ -15,6 +15,7 @@ from gateway.home.starting import Options
 from gateway.process import running
 from knowledge.scan import previewing
 from knowledge.walk import walking
+from knowledge.walk.patterns import Lines
 from protocol.seams.safe_files import SafeRoot
 
 TEXTS = {
@@ -132,7 +133,7 @@ async def test_a_preview_answers_in_time_whatever_holds_its_walk_up(tmp_path: Pa
     folder = write(tmp_path / "notes", {"a.md": "The walrus.\n", "b/.gitignore": "x\n", "b/c.md": "The heron.\n"})
     is_answered, lines_of = threading.Event(), walking.lines_of
 
-    def read_slowly(root: SafeRoot, path: str) -> list[str]:
+    def read_slowly(root: SafeRoot, path: str) -> Lines:
         if path == "b/.gitignore":
             is_answered.wait()
         return lines_of(root, path)

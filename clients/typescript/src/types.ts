@@ -3006,21 +3006,31 @@ export interface PassesUndoResult {
   skipped: Array<SkippedChange>;
 }
 
-/** A line of patterns that is not understood and has no effect; the other lines hold. */
+/**
+ * A line of patterns that is not understood and has no effect; the other lines hold.
+ *
+ * With `reason` it is a whole file that is not read (`line` is 0): a `link` or what is `not_regular`
+ * has no effect;
+ * for another reason all in its folder is left out.
+ */
 export interface PatternProblem {
   file: string;
   line: number;
   pattern: string;
+  reason: string | null;
 }
 
 /**
- * The line that decided; `file` is `exclude`, `include`, `defaults`, `safety` or a file below the
+ * The line that decided; `file` is `exclude`, `include`, `defaults`, `safety` or a path from the
  * collection.
+ *
+ * With `reason` the whole file decided, as it cannot be read; `line` is 0.
  */
 export interface PatternRule {
   file: string;
   line: number;
   pattern: string;
+  reason: string | null;
 }
 
 /** A component that is down and holds its queue. */

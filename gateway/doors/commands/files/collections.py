@@ -11,10 +11,17 @@ from typing import Any
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, through_door, trying_home
-from gateway.doors.commands.files.states import format_counts, format_files, hint_if_off, show, show_collections
+from gateway.doors.commands.files.states import (
+    describe_bad_pattern,
+    format_counts,
+    format_files,
+    hint_if_off,
+    show,
+    show_collections,
+)
 from gateway.doors.commands.options import present
 from gateway.doors.terminal.exits import check_folder
-from gateway.doors.terminal.screen import hint, is_rich, plain, progress, say
+from gateway.doors.terminal.screen import hint, is_rich, progress, say
 from protocol import methods as m
 from protocol.files.collections import Collection, CollectionAddResult, CollectionResult, Preview
 from protocol.files.knowledge import KnowledgeRetryResult
@@ -100,7 +107,7 @@ def _show_preview(preview: Preview) -> None:
     found = f"{least}{format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
     say(f"{found}: {format_counts(preview.by_kind)}. Skipped: {format_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
-        say(f"no pattern: {plain(bad.file)} line {bad.line}, {plain(bad.pattern)}")
+        say(f"without effect: {describe_bad_pattern(bad)}")
 
 
 def scan_collection(given: argparse.Namespace) -> int:

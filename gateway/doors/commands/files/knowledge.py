@@ -212,6 +212,8 @@ def _why(given: argparse.Namespace) -> int:
     else:
         rule = result.rule
         by = f" by {plain(rule.file)} line {rule.line}, `{plain(rule.pattern)}`" if rule is not None else ""
+        if rule is not None and rule.reason is not None:
+            by = f", as {plain(rule.file)} cannot be read: {words(rule.reason)}"
         reason = result.reason or result.state or "not_seen"
         say(f"not indexed: {REASON_WORDS.get(reason, words(reason))}{by}")
     return OK if result.indexed or result.near_misses else NEGATIVE

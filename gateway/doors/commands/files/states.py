@@ -10,7 +10,7 @@ from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.paging import collect_pages
 from gateway.doors.terminal.screen import format_count, hint, plain, say, show_json, show_pairs, show_table, when, words
 from protocol import methods as m
-from protocol.files.collections import Collection
+from protocol.files.collections import Collection, PatternProblem
 from protocol.files.knowledge import CollectionStatus, KnowledgeStatusResult
 from protocol.settings import KnowledgeSettings
 
@@ -57,6 +57,13 @@ def format_counts(counts: Mapping[str, int]) -> str:
     """Return counts with their names in one line, the largest first."""
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     return ", ".join(f"{name} {count:,}" for name, count in ordered) or "none"
+
+
+def describe_bad_pattern(bad: PatternProblem) -> str:
+    """Return where a line that is no pattern stands, or which file of patterns cannot be read."""
+    if bad.reason is not None:
+        return f"{plain(bad.file)}, not read: {words(bad.reason)}"
+    return f"{plain(bad.file)} line {bad.line}, no pattern: `{plain(bad.pattern)}`"
 
 
 def list_collections(given: argparse.Namespace) -> int:
@@ -126,7 +133,7 @@ def _describe(status: CollectionStatus, settings: KnowledgeSettings) -> list[tup
     if status.oldest_pending_age_ms is not None:
         waiting += f", the oldest since {when(round(time.time() * 1000) - status.oldest_pending_age_ms)}"
     failed = f"{format_files(files.failed)}: `pioneer knowledge files {one.collection_id} --state failed`"
-    bad = [f"{bad.file} line {bad.line}, `{bad.pattern}`" for bad in status.bad_patterns]
+    bad = [describe_bad_pattern(one) for one in status.bad_patterns]
     more = [f"{len(bad) - BAD_SHOWN} more"] if len(bad) > BAD_SHOWN else []
     return [
         ("folder", one.path),
@@ -144,7 +151,7 @@ def _describe(status: CollectionStatus, settings: KnowledgeSettings) -> list[tup
         ("read anew", when(one.deep_scanned_at)),
         ("include", ", ".join(one.include)),
         ("exclude", ", ".join(one.exclude)),
-        ("no pattern", "; ".join([*bad[:BAD_SHOWN], *more])),
+        ("without effect", "; ".join([*bad[:BAD_SHOWN], *more])),
         ("enrichment", ENRICHMENT.get(status.enrichment, "")),
     ]
 

@@ -151,11 +151,15 @@ class KnowledgeRetryResult(Wire):
 
 
 class PatternRule(Wire):
-    """The line that decided; `file` is `exclude`, `include`, `defaults`, `safety` or a file below the collection."""
+    """The line that decided; `file` is `exclude`, `include`, `defaults`, `safety` or a path from the collection.
+
+    With `reason` the whole file decided, as it cannot be read; `line` is 0.
+    """
 
     file: str
     line: int
     pattern: str
+    reason: str | None = None
 
 
 class KnowledgeExplainParams(Params):
