@@ -114,7 +114,7 @@ def judge(folder: Path, path: str) -> LeftOut | None:
 
 @on_posix  # names that Windows does not allow
 @pytest.mark.loop("check")
-def test_what_is_left_out_of_random_trees_is_what_git_leaves_out(tmp_path: Path) -> None:
+def test_knowledge_statement_08_what_is_left_out_of_random_trees_is_what_git_leaves_out(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "r")
     for number in range(60):
         dice = random.Random(number)
