@@ -49,7 +49,7 @@ from knowledge.walk.patterns import is_pattern
 from promt.patterns import compile_late
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cut_page, place_of
-from protocol.errors import CallerError, Refused
+from protocol.errors import CallerError, Refused, Unavailable
 from protocol.files.collections import (
     Collection,
     CollectionAddParams,
@@ -244,7 +244,7 @@ class Collections:
         """`knowledge/collections/remove`: in several transactions, so that other writers get in between."""
         known = await self._means.db.read(lambda tx: require(tx, params.collection_id))
         with self._removing(known.id):
-            begun = await self._means.db.write(partial(self._begin_removal, collection_id=known.collection_id))
+            begun = await self._begin(known.collection_id)
             removed = begun.removed.plus(await self._remove_rows(begun.row))
             is_wiped = await self._means.truncate_wal()
         self._means.recover(f"knowledge:{known.collection_id}", None)
@@ -283,17 +283,27 @@ class Collections:
                 self._leaving.remove(row)
                 self._means.locks.release(lock)
 
-    def _begin_removal(self, tx: Tx, collection_id: str) -> "_Begun":
+    async def _begin(self, collection_id: str) -> "_Begun":
+        begin = partial(self._begin_removal, collection_id=collection_id)
+        try:
+            return await self._means.db.write(begin, is_vital=True)
+        except Unavailable as failure:
+            if failure.reason != "storage_full":
+                raise
+        return await self._means.db.write(partial(begin, keeps_words=True), is_vital=True)
+
+    def _begin_removal(self, tx: Tx, collection_id: str, *, keeps_words: bool = False) -> "_Begun":
         """Take a collection out, with a line in the log. Raises `CallerError` where there is none."""
         known = require(tx, collection_id)
-        begun = self._leave(tx, known)
+        begun = self._leave(tx, known, keeps_words=keeps_words)
         add_change(tx, known, FileChange("collection_removed"), self._means.clock.now(), is_gone=True)
         return begun
 
-    def _leave(self, tx: Tx, known: KnownCollection) -> "_Begun":
+    def _leave(self, tx: Tx, known: KnownCollection, *, keeps_words: bool = False) -> "_Begun":
         """Take a collection out of all lists, the graph and, where it pays, the full text; its rows go next.
 
-        A process that is ended after this leaves what `remove_left` finds.
+        With `keeps_words` the full text goes with the rows: a full disk has no room to empty it at once. A process that
+        is ended after this leaves what `remove_left` finds.
         """
         files, versions = count_rows(tx, known.id)
         edges = count_edges(tx, HOUSE, known.collection_id)
@@ -304,15 +314,25 @@ class Collections:
         left = drop_left(tx, HOUSE, known.collection_id)
         leave_collection(tx, known.id)
         self._means.forget_quotations(tx, known.collection_id)
-        empty_words(tx, min(files, MOST_PUT_BACK))
+        if not keeps_words:
+            empty_words(tx, min(files, MOST_PUT_BACK))
         return _Begun(LeavingCollection(known.id, known.owner), Removed(vectors=left), edges, versions)
 
     async def _remove_rows(self, row: LeavingCollection) -> Removed:
-        """Remove the rows of a collection that is being removed; return the counts."""
-        removed, is_done = Removed(), False
+        """Remove the rows of a collection that is being removed; return the counts.
+
+        A full disk may have room for smaller steps only.
+        """
+        removed, is_done, most = Removed(), False, REMOVED_AT_ONCE
         while not is_done:
-            step, is_done = await self._means.db.write(partial(_remove_some, row=row))
-            removed = removed.plus(step)
+            try:
+                step, is_done = await self._means.db.write(partial(_remove_some, row=row, most=most), is_vital=True)
+            except Unavailable as failure:
+                if failure.reason != "storage_full" or most == 1:
+                    raise
+                most = max(1, most // 4)
+            else:
+                removed = removed.plus(step)
         return removed
 
     def on_workspace_deleted(self, tx: Tx, workspace_id: str) -> Mapping[str, int]:
@@ -354,10 +374,10 @@ class _Begun(Struct, frozen=True):
     versions: int
 
 
-def _remove_some(tx: Tx, row: LeavingCollection) -> tuple[Removed, bool]:
+def _remove_some(tx: Tx, row: LeavingCollection, most: int = REMOVED_AT_ONCE) -> tuple[Removed, bool]:
     """Remove some files, and with the last of them the collection; return the counts, and whether that was all."""
-    removed = drop_files(tx, row.owner, some_files(tx, row.id, REMOVED_AT_ONCE))
-    is_done = removed.files < REMOVED_AT_ONCE
+    removed = drop_files(tx, row.owner, some_files(tx, row.id, most))
+    is_done = removed.files < most
     if is_done:
         remove_collection_row(tx, row.id)
     return removed, is_done

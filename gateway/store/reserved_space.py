@@ -9,12 +9,19 @@ from pathlib import Path
 
 from gateway.base.durable_file import sync_folder
 
-RESERVED_BYTES = 1024 * 1024
-"""A forgetting changes some thirty pages of 4 KiB; between two of them a checkpoint frees the log's own room."""
+BLOCK_BYTES = 1024 * 1024
+RESERVED_BYTES = 5 * BLOCK_BYTES
+"""A log of `CHECKPOINT_PAGES` moves into the file, which may grow by as much; then its own room is free, too.
+
+A forgetting changes some thirty pages of 4 KiB, a step of the removal of a collection a few hundred.
+"""
 
 
 class ReservedSpace:
-    """One file of random bytes, so that no file system stores it smaller than it is."""
+    """One file of random bytes, so that no file system stores it smaller than it is.
+
+    The block repeats: file systems that compress look at 128 KiB at once.
+    """
 
     def __init__(self, path: Path, size: int = RESERVED_BYTES) -> None:
         self._path = path
@@ -33,7 +40,9 @@ class ReservedSpace:
         fresh = self._path.with_name(self._path.name + ".new")  # one name, so that a crash leaves one file at most
         try:
             with fresh.open("wb") as file:
-                file.write(os.urandom(self._size))
+                block = os.urandom(min(self._size, BLOCK_BYTES))
+                for _ in range(self._size // len(block)):
+                    file.write(block)
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(self._path)

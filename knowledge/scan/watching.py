@@ -21,6 +21,7 @@ from knowledge.walk.collection_walks import list_folders
 from knowledge.walk.patterns import GITIGNORE, PIONEERIGNORE
 from knowledge.walk.walking import AGENT_FILES
 from protocol.files.knowledge import WatchState
+from protocol.seams.ports import Tx
 from protocol.seams.safe_files import FolderWatcher, UnsafeFileError, WatchRefusedError
 
 LATEST_SECONDS = 10.0
@@ -111,7 +112,7 @@ class CollectionWatch:
         try:
             with self._scope:
                 await self._watch_all()
-                await self._means.db.jot(lambda tx: self._scanner.queue(tx, self._id))  # what changed until now
+                await self._means.db.jot(self._store_begun)
                 self.is_live, self._is_looking = True, False
                 while True:
                     await self._follow()
@@ -129,6 +130,13 @@ class CollectionWatch:
                 await anyio.sleep(REFUSED_AGAIN_SECONDS)
         elif self.refused is not None:
             await self._means.db.jot(lambda tx: self._scanner.queue(tx, self._id))
+
+    def _store_begun(self, tx: Tx) -> None:
+        """Store that the collection is watched, and queue a scan for what changed until now."""
+        known = find_collection(tx, self._id)
+        if known is not None and known.id == self.row and known.state == "polling":
+            change_state(tx, known, "live", None)
+        self._scanner.queue(tx, self._id)
 
     async def _watch_all(self) -> None:
         """Watch every folder that is not left out."""

@@ -236,7 +236,7 @@ def test_a_ballast_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch:
 
 # -- a real disk, very small -----------------------------------------------------------------------------------------
 
-MOUNT = 'mount -t tmpfs -o size=6m none "$1" && shift && exec "$@"'
+MOUNT = 'mount -t tmpfs -o size=16m none "$1" && shift && exec "$@"'
 
 
 def may_mount(folder: Path) -> bool:
@@ -380,6 +380,91 @@ def test_a_full_disk_is_opened_searched_and_made_to_forget(tmp_path: Path) -> No
         env={**os.environ, "PYTHONPATH": path},
     )
     assert done.stdout.startswith("[0, 0, 0, 1, 73]"), done.stdout + done.stderr
+
+
+SCARCE_BYTES = 3_500_000
+
+
+def fill_but_some(path: Path) -> Path:
+    """Take the disk but for `SCARCE_BYTES`."""
+    disk = os.statvfs(path.parent)
+    path.write_bytes(b"x" * (disk.f_bavail * disk.f_frsize - SCARCE_BYTES))
+    return path
+
+
+def write_notes(folder: Path) -> Path:
+    """Notes whose index takes more than `SCARCE_BYTES`."""
+    folder.mkdir()
+    for n in range(400):
+        words = " ".join(f"w{n}x{m}" for m in range(300))
+        (folder / f"n{n}.md").write_text(f"# Note {n}\n\nflimflam{n} {words}\n", encoding="utf-8")
+    return folder
+
+
+@journey
+async def test_a_collection_that_filled_the_disk_is_removed(tmp_path: Path) -> None:
+    den, folder = Den(tmp_path / "den"), write_notes(tmp_path / "notes")
+    den.home.mkdir(parents=True)
+    if not may_mount(den.home):
+        pytest.skip("nobody may mount a small disk here")
+    command = ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(den.home), *den.command()]
+    async with await GatewayClient.start(command) as client:
+        await hello(client)
+        disk = Path(f"/proc/{client.pid}/root{den.home}")
+        while not (disk / "ballast").exists():
+            await client.request("ping")
+        filler = fill_but_some(disk / "filler")
+        await client.request("knowledge/collections/add", {"path": str(folder), "collection_id": "notes"})
+        await told(client, "gateway/degraded", "storage")
+        assert b"flimflam" in (disk / "gateway.db-wal").read_bytes()
+        removed = await client.request("knowledge/collections/remove", {"collection_id": "notes"})
+        assert removed["receipt"]["complete"]
+        assert removed["receipt"]["files"] > 0
+        for path in disk.glob("gateway.db*"):
+            assert b"flimflam" not in path.read_bytes(), path
+        filler.unlink()
+        await told(client, "gateway/recovered", "storage")
+        assert (await client.request("knowledge/collections/list"))["collections"] == []
+        assert await remember(client, "The ladder hangs in the hall.")
+
+
+NOTES_STORY = """
+import subprocess, sys
+from pathlib import Path
+home, tests, notes, *command = sys.argv[1:]
+sys.path.insert(0, tests)
+from test_full_disk import fill_but_some
+def run(*words):
+    return subprocess.run([*command, *words, "--home", home], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+with subprocess.Popen([*command, "serve", "--home", home], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as gateway:
+    while not (Path(home) / "ballast").exists():
+        gateway.poll()
+    gateway.stdin.close()
+fill_but_some(Path(home) / "filler")
+run("knowledge", "add", notes)
+steps = [("list",), ("list",), ("remove", "notes"), ("list",)]
+done = [run("knowledge", *step) for step in steps]
+print([one.returncode for one in done])
+for one in done:
+    print(one.stdout, one.stderr)
+"""
+
+
+def test_a_collection_that_filled_the_disk_is_listed_and_removed_by_commands(tmp_path: Path) -> None:
+    home, folder = tmp_path / "home", write_notes(tmp_path / "notes")
+    home.mkdir()
+    if not may_mount(home):
+        pytest.skip("nobody may mount a small disk here")
+    command = ["unshare", "-rm", "sh", "-c", MOUNT, "sh", str(home), sys.executable, "-c", NOTES_STORY, str(home)]
+    done = subprocess.run(
+        [*command, str(Path(__file__).parent), str(folder), *console_script()],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout.startswith("[0, 0, 0, 1]"), done.stdout + done.stderr
 
 
 async def keep_remembering(client: GatewayClient) -> None:

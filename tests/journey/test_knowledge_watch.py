@@ -75,6 +75,17 @@ async def events(client: GatewayClient) -> list[tuple[str, str | None]]:
 
 
 @journey
+async def test_a_collection_is_live_as_soon_as_its_watch_is(tmp_path):
+    folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
+    async with Den(tmp_path / "den").client() as client:
+        name = await add(client, folder)
+        while (await status(client, name))["watch"]["process"] != "this":
+            await client.request("ping")
+        found = (await client.request("knowledge/collections/get", {"collection_id": name}))["collection"]
+        assert (found["state"], found["reason"]) == ("live", None)
+
+
+@journey
 async def test_knowledge_statement_03_ten_saves_at_once_are_one_change(tmp_path):
     folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "sub/b.md": "Nothing.\n"})
     async with Den(tmp_path / "den", config=QUICK).client() as client:

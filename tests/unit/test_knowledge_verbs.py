@@ -90,9 +90,9 @@ def test_a_line_break_in_a_name_is_shown(tmp_path: Path) -> None:
 
 
 def test_list_and_status_say_the_name_the_state_and_its_reason(tmp_path: Path, home: Path) -> None:
-    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n", "b.png": "x"})
+    folder = write(tmp_path / "notes", {"a.md": "A walrus.\n", "b.png": "x", ".pioneerignore": "[[\n"})
     assert run("knowledge", "add", "notes").code == 0
-    assert run("knowledge", "update", "notes", "--name", "Field notes", "--exclude", "[[").code == 0
+    assert run("knowledge", "update", "notes", "--name", "Field notes").code == 0
     assert run("knowledge", "list").out.startswith("notes\tField notes\tpolling (not watched)\t1\t0\t0\t")
     told = run("knowledge", "status").out
     assert told.startswith("notes (Field notes)\n")
@@ -102,7 +102,7 @@ def test_list_and_status_say_the_name_the_state_and_its_reason(tmp_path: Path, h
         "watched by  nobody",
         "indexed     1 file, 1 piece",
         "skipped     unknown_kind 1",
-        "no pattern  exclude line 1, `[[`",
+        "without effect  .pioneerignore line 1, no pattern: `[[`",
     ):
         assert line in told
     folder.rename(tmp_path / "away")

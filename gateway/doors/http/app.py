@@ -17,7 +17,7 @@ import anyio
 from gateway import __version__
 from gateway.base.logs import Log
 from gateway.doors.http import openapi, rest
-from gateway.doors.http.events import EventLog, EventStream, Owners, WantedEvents, names_of
+from gateway.doors.http.events import EventLog, EventStream, OwnerLookups, WantedEvents, names_of
 from gateway.doors.http.exchange import Answer, Exchange, Gone, answer_of, has_body, headers_of
 from gateway.doors.http.page_routes import (
     CODE_PATH,
@@ -114,7 +114,7 @@ class Door:
         self._app, self._token, self._port = app, token, port
         self._host = f"[{bind}]" if ":" in bind else bind
         self._events = EventLog()
-        self._owners = Owners(self._workspace_of, self._scope_of)
+        self._owners = OwnerLookups(self._workspace_of, self._scope_of)
         self._subscriber = app.hub.subscribe(self._events)
         self._methods = Methods(app, self._subscriber)
         self._means = rest.Means(self._methods, app.base.clock)

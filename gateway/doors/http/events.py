@@ -48,7 +48,7 @@ _KEPT_BYTES = 16 * 1024 * 1024
 """The most bytes of events kept; beyond them the oldest go, as a thousand messages may be many megabytes."""
 
 
-class Owners(Struct, frozen=True):
+class OwnerLookups(Struct, frozen=True):
     """Two functions that return whose something is; both None where there is no such thing."""
 
     workspace_of: Callable[[str], Awaitable[str | None]]
@@ -98,7 +98,7 @@ def names_of(types: str | None) -> Collection[str]:
     return found
 
 
-async def concerns(news: Announcement, wanted: WantedEvents, owners: Owners) -> bool:
+async def concerns(news: Announcement, wanted: WantedEvents, owners: OwnerLookups) -> bool:
     """Return whether a stream gets a notification; changes of what is the user's own concern every workspace."""
     if news.method not in wanted.names:
         return False
@@ -111,7 +111,7 @@ async def concerns(news: Announcement, wanted: WantedEvents, owners: Owners) -> 
     return scopes is None or any([await _is_wanted(scope, wanted, owners) for scope in scopes])
 
 
-async def _scopes_of(news: Announcement, owners: Owners) -> Collection[Scope] | None:
+async def _scopes_of(news: Announcement, owners: OwnerLookups) -> Collection[Scope] | None:
     """Return the scopes that a notification is about, without those that are gone; None where it is about no scope."""
     collection_id: str | None = None
     match news.params:
@@ -129,7 +129,7 @@ async def _scopes_of(news: Announcement, owners: Owners) -> Collection[Scope] | 
     return [scope] if scope is not None else []
 
 
-async def _is_wanted(scope: Scope, wanted: WantedEvents, owners: Owners) -> bool:
+async def _is_wanted(scope: Scope, wanted: WantedEvents, owners: OwnerLookups) -> bool:
     if scope.kind == "thread":
         return await _is_thread_wanted(scope.key, wanted, owners)
     if scope.kind == "workspace":
@@ -139,7 +139,7 @@ async def _is_wanted(scope: Scope, wanted: WantedEvents, owners: Owners) -> bool
     return scope.kind == "user" or wanted.workspace_id is None
 
 
-async def _is_thread_wanted(thread_id: str, wanted: WantedEvents, owners: Owners) -> bool:
+async def _is_thread_wanted(thread_id: str, wanted: WantedEvents, owners: OwnerLookups) -> bool:
     if wanted.thread_id not in {None, thread_id}:
         return False
     return wanted.workspace_id is None or await owners.workspace_of(thread_id) == wanted.workspace_id
@@ -242,7 +242,7 @@ def encode_event(event_id: str, name: str, data: bytes) -> bytes:
 class EventStream:
     """One reader of the log."""
 
-    def __init__(self, log: EventLog, wanted: WantedEvents, owners: Owners, last_id: str | None) -> None:
+    def __init__(self, log: EventLog, wanted: WantedEvents, owners: OwnerLookups, last_id: str | None) -> None:
         self._log, self._wanted, self._owners = log, wanted, owners
         number = log.number_of(last_id) if last_id else log.last
         self._is_lost = number is None
