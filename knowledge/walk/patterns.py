@@ -76,10 +76,11 @@ class PatternList:
         self._prefix = f"{folder}/" if folder else ""
         self.bad: list[PatternProblem] = []
         self._lines: list[tuple[int, str]] = []
-        self._unread = lines.reason if isinstance(lines, Unread) else None
+        self._shut_by: str | None = None
         patterns: list[RegexPattern] = []
         if isinstance(lines, Unread):
             self.bad.append(PatternProblem(file=file, line=0, pattern="", reason=lines.reason))
+            self._shut_by = lines.reason if lines.reason not in OPEN_TROUBLES else None
             lines = []
         for number, line in enumerate(lines, 1):
             if not line.strip(" ") or line.startswith("#"):
@@ -96,16 +97,15 @@ class PatternList:
         for refused in (one for one in built if one.spec is None):
             self._report(*refused.lines[0])
         self._lines = [line for one in self._specs for line in one.lines]
-        self._is_shut = self._unread is not None and self._unread not in OPEN_TROUBLES
         words = [word_of(line) for _, line in self._lines]
-        self.words: list[str] | None = words if all(words) and not self._is_shut else None
+        self.words: list[str] | None = words if all(words) and self._shut_by is None else None
         """For each pattern a word that every path it matches has, folded; None where a pattern has no such word."""
 
     def _report(self, number: int, line: str) -> None:
         self.bad.append(PatternProblem(file=self.file, line=number, pattern=_to_shown(line)))
 
     def __bool__(self) -> bool:
-        return bool(self._lines) or self._is_shut
+        return bool(self._lines) or self._shut_by is not None
 
     def find(self, path: str) -> tuple[bool, PatternRule] | None:
         """Return whether a path is matched or let through by a negation, with the line; None where no line matches.
@@ -114,8 +114,8 @@ class PatternList:
         """
         if not path.startswith(self._prefix):
             return None
-        if self._is_shut:
-            return True, PatternRule(file=self.file, line=0, pattern="", reason=self._unread)
+        if self._shut_by is not None:
+            return True, PatternRule(file=self.file, line=0, pattern="", reason=self._shut_by)
         inner = to_bytewise(self.above + path[len(self._prefix) :])
         for one in reversed(self._specs):  # the last line that matches decides
             found = one.spec.check_file(inner)

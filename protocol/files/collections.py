@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from protocol.base import At, Cursor, Id, Limit, Params, Wire, matching
 
@@ -29,7 +29,7 @@ class PatternProblem(Wire):
     file: str
     line: int
     pattern: str
-    reason: str | None = None
+    reason: str | UnsetType = UNSET
 
 
 class FileCounts(Wire):

@@ -422,7 +422,7 @@ async def test_knowledge_statement_08_the_rules_of_git_hold(tmp_path):
         assert {one["path"] for one in files} == listed - ours
         (status,) = (await client.request("knowledge/status", {}))["collections"]
         assert status["bad_patterns"] == [
-            {"file": ".pioneerignore", "line": line, "pattern": pattern, "reason": None}
+            {"file": ".pioneerignore", "line": line, "pattern": pattern}
             for line, pattern in ((1, "!"), (4, "[z-a]"), (5, "[z-"))
         ]
 
@@ -446,7 +446,7 @@ async def test_knowledge_statement_08_a_folder_of_a_repository_has_the_rules_abo
         files = await every(client, "knowledge/files", "files", collection_id=name)
         assert {one["path"] for one in files} == listed == {"a.md", "b.md"}
         why = await client.request("knowledge/explain", {"collection_id": name, "path": "priv/p.md"})
-        assert why["rule"] == {"file": "../.gitignore", "line": 1, "pattern": "priv/", "reason": None}
+        assert why["rule"] == {"file": "../.gitignore", "line": 1, "pattern": "priv/"}
         write(repository, {".gitignore": "b.md\n"})
         assert "b.md" not in paths(await search(client, "walrus", max_results=50))
 
@@ -509,7 +509,7 @@ async def test_knowledge_statement_09_a_new_pattern_removes_files_and_is_named(t
         assert paths(await search(client, "walrus")) == ["b.md"]
         why = await client.request("knowledge/explain", {"collection_id": name, "path": "drafts/a.md"})
         assert (why["indexed"], why["reason"]) == (False, "ignored")
-        assert why["rule"] == {"file": ".gitignore", "line": 2, "pattern": "drafts/", "reason": None}
+        assert why["rule"] == {"file": ".gitignore", "line": 2, "pattern": "drafts/"}
         (event, *_) = (await client.request("knowledge/changes", {}))["events"]
         assert (event["event"], event["path"]) == ("ignored", "drafts/a.md")
 

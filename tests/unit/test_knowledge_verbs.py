@@ -101,8 +101,8 @@ def test_list_and_status_say_the_name_the_state_and_its_reason(tmp_path: Path, h
         "polling: no process watches it; a gateway compares it every 10 minutes",
         "watched by  nobody",
         "indexed     1 file, 1 piece",
-        "skipped     unknown_kind 1",
-        "without effect  .pioneerignore line 1, no pattern: `[[`",
+        "skipped     unknown_kind 2",
+        "patterns    .pioneerignore line 1, no pattern: `[[`",
     ):
         assert line in told
     folder.rename(tmp_path / "away")

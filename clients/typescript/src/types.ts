@@ -3017,7 +3017,7 @@ export interface PatternProblem {
   file: string;
   line: number;
   pattern: string;
-  reason: string | null;
+  reason?: string;
 }
 
 /**
@@ -3030,7 +3030,7 @@ export interface PatternRule {
   file: string;
   line: number;
   pattern: string;
-  reason: string | null;
+  reason?: string;
 }
 
 /** A component that is down and holds its queue. */

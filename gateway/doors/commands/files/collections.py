@@ -107,7 +107,7 @@ def _show_preview(preview: Preview) -> None:
     found = f"{least}{format_files(preview.files)}, {_format_size(preview.bytes)} would be indexed"
     say(f"{found}: {format_counts(preview.by_kind)}. Skipped: {format_counts(preview.skipped)}.")
     for bad in preview.bad_patterns:
-        say(f"without effect: {describe_bad_pattern(bad)}")
+        say(f"patterns: {describe_bad_pattern(bad)}")
 
 
 def scan_collection(given: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands import Command
@@ -212,7 +213,7 @@ def _why(given: argparse.Namespace) -> int:
     else:
         rule = result.rule
         by = f" by {plain(rule.file)} line {rule.line}, `{plain(rule.pattern)}`" if rule is not None else ""
-        if rule is not None and rule.reason is not None:
+        if rule is not None and rule.reason is not UNSET:
             by = f", as {plain(rule.file)} cannot be read: {words(rule.reason)}"
         reason = result.reason or result.state or "not_seen"
         say(f"not indexed: {REASON_WORDS.get(reason, words(reason))}{by}")

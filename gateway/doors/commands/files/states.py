@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import UNSET
+
 from gateway.base.exit_codes import NEGATIVE, OK
 from gateway.doors.commands.door import HomeMethods, through_door
 from gateway.doors.commands.paging import collect_pages
@@ -61,7 +63,7 @@ def format_counts(counts: Mapping[str, int]) -> str:
 
 def describe_bad_pattern(bad: PatternProblem) -> str:
     """Return where a line that is no pattern stands, or which file of patterns cannot be read."""
-    if bad.reason is not None:
+    if bad.reason is not UNSET:
         return f"{plain(bad.file)}, not read: {words(bad.reason)}"
     return f"{plain(bad.file)} line {bad.line}, no pattern: `{plain(bad.pattern)}`"
 
@@ -151,7 +153,7 @@ def _describe(status: CollectionStatus, settings: KnowledgeSettings) -> list[tup
         ("read anew", when(one.deep_scanned_at)),
         ("include", ", ".join(one.include)),
         ("exclude", ", ".join(one.exclude)),
-        ("without effect", "; ".join([*bad[:BAD_SHOWN], *more])),
+        ("patterns", "; ".join([*bad[:BAD_SHOWN], *more])),
         ("enrichment", ENRICHMENT.get(status.enrichment, "")),
     ]
 

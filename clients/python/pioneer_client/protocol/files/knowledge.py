@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from pioneer_client.protocol.base import ID_TEXT, At, Cursor, Diagnostic, Id, Limit, Millis, Params, Unit, Wire, matching
 from pioneer_client.protocol.files.collections import Collection, CollectionId, PatternProblem
@@ -159,7 +159,7 @@ class PatternRule(Wire):
     file: str
     line: int
     pattern: str
-    reason: str | None = None
+    reason: str | UnsetType = UNSET
 
 
 class KnowledgeExplainParams(Params):
