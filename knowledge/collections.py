@@ -6,7 +6,7 @@ Rule 2: the folder of the user is never changed; a removal leaves no byte of wha
 
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -45,7 +45,6 @@ from knowledge.rows.vectors import contents_after, mean_contents
 from knowledge.scan.previewing import preview
 from knowledge.scan.roots import is_overlapping, problem_of_root
 from knowledge.scan.scanning import Scanner
-from knowledge.walk.patterns import is_pattern
 from promt.patterns import compile_late
 from protocol.base import DEFAULT_WORKSPACE
 from protocol.cursors import cut_page, place_of
@@ -95,7 +94,6 @@ class Collections:
 
     async def add(self, params: CollectionAddParams) -> CollectionAddResult:
         """`knowledge/collections/add`."""
-        await _check_patterns(params)
         root = await self._open(params.path)
         root.close()
         workspace = USER if params.scope == "user" else params.workspace_id or DEFAULT_WORKSPACE
@@ -192,7 +190,6 @@ class Collections:
 
     async def update(self, params: CollectionUpdateParams) -> CollectionResult:
         """`knowledge/collections/update`: changed rules take effect with the scan that this queues."""
-        await _check_patterns(params)
         changes = {name: value for name in CHOICES if (value := getattr(params, name)) is not None}
         if params.path is not None:
             root = await self._open(params.path)
@@ -354,15 +351,6 @@ class Collections:
             "knowledge_chunks": removed.chunks,
             "knowledge_vectors": removed.vectors,
         }
-
-
-async def _check_patterns(params: CollectionAddParams | CollectionUpdateParams) -> None:
-    """Raise `CallerError` for the first pattern that can match nothing: who gives it expects that it has an effect."""
-    for member in ("include", "exclude"):
-        patterns: Sequence[str] = getattr(params, member) or ()
-        for number, pattern in enumerate(patterns):
-            if not await anyio.to_thread.run_sync(is_pattern, pattern):
-                raise CallerError.at(f"$.{member}[{number}]", "Is no pattern of git: it would match nothing")
 
 
 class _Begun(Struct, frozen=True):

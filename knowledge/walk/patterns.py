@@ -40,6 +40,7 @@ DEFAULTS = (
 """Files and folders that programs make; a negation in `exclude` or `.pioneerignore` brings them back."""
 GITIGNORE = ".gitignore"
 PIONEERIGNORE = ".pioneerignore"
+_NO_PATTERN = re.compile(r"^#|^ *$|[\r\n\0]")
 OPEN_TROUBLES = frozenset({"link", "not_regular"})
 """Of a file of patterns that cannot be read, what git does not read either; for another reason its folder is shut."""
 
@@ -64,10 +65,20 @@ class PatternList:
     """The patterns of one file or option; `folder` is where the file lies in the collection, "" for its root.
 
     `above` is the way, ending with `/`, from a file's folder above the collection down to the collection.
-    `with_below`: a pattern matches also what lies below what it names. Lines that cannot be read leave all out.
+    `with_below`: a pattern matches also what lies below what it names. `is_chosen`: a person gave each line by itself,
+    so that a comment, or what is no line, is told. Lines that cannot be read leave all out.
     """
 
-    def __init__(self, file: str, folder: str, lines: Lines, *, above: str = "", with_below: bool = False) -> None:
+    def __init__(
+        self,
+        file: str,
+        folder: str,
+        lines: Lines,
+        *,
+        above: str = "",
+        with_below: bool = False,
+        is_chosen: bool = False,
+    ) -> None:
         from pathspec import PathSpec  # noqa: PLC0415  # 50 ms that only a scan needs
         from pathspec.pattern import RegexPattern  # noqa: PLC0415
 
@@ -83,9 +94,11 @@ class PatternList:
             self._shut_by = lines.reason if lines.reason not in OPEN_TROUBLES else None
             lines = []
         for number, line in enumerate(lines, 1):
-            if not line.strip(" ") or line.startswith("#"):
+            if not is_chosen and (not line.strip(" ") or line.startswith("#")):
                 continue
             try:
+                if is_chosen and _NO_PATTERN.search(line) is not None:
+                    raise ValueError("no pattern")  # noqa: TRY301  # told as any other
                 leaves_out, expression = to_expression(line, with_below=with_below)
                 patterns.append(RegexPattern(re.compile(expression), leaves_out))
             except (ValueError, re.error):  # git matches nothing by such a line either
@@ -128,11 +141,6 @@ class PatternList:
 def _to_shown(line: str) -> str:
     """Return a line as it is told: cut, and without what is no UTF-8."""
     return line[:256].encode("utf-8", "replace").decode()
-
-
-def is_pattern(text: str) -> bool:
-    """Return whether a text is one line of patterns that can match something."""
-    return re.search(r"[\r\n\0]", text) is None and bool(PatternList("", "", [text]))
 
 
 class _Spec(Struct, frozen=True):
@@ -191,8 +199,8 @@ class Rules:
     ) -> None:
         self._safety = _build_fixed_list("safety", tuple(SECRET_FILES))
         self._defaults = _build_fixed_list("defaults", DEFAULTS)
-        self._exclude = PatternList("exclude", "", exclude)
-        self._include = PatternList("include", "", include, with_below=True)
+        self._exclude = PatternList("exclude", "", exclude, is_chosen=True)
+        self._include = PatternList("include", "", include, with_below=True, is_chosen=True)
         self._is_chosen = bool(include)  # also where no line of it is a pattern: then nothing is included
         self._follows_git = follows_git
         self._above = max((one.above for one in of_git), key=len, default="").casefold()

@@ -485,17 +485,19 @@ async def test_a_list_of_patterns_that_is_not_read_is_told_and_no_line_of_anothe
 
 
 @journey
-async def test_a_pattern_that_would_match_nothing_is_refused_with_its_place(tmp_path):
+async def test_chosen_patterns_that_match_nothing_are_told_and_open_nothing(tmp_path):
     folder = write(tmp_path / "notes", {"a.md": "A walrus.\n"})
+    patterns = ["zz\na.md", "a\0.md", "# a", "!", " "]
     async with Den(tmp_path / "den").client() as client:
-        asked = {"path": str(folder), "include": ["*.md", "[a-"], "dry_run": True}
-        error = await refusal(client, "knowledge/collections/add", asked)
-        assert (error.code, error.data["details"]["path"]) == (-32602, "$.include[1]")
-        name = await add(client, folder)
-        for pattern in ("zz\na.md", "a\0.md", "# a", "!"):
-            update = {"collection_id": name, "exclude": [pattern]}
-            error = await refusal(client, "knowledge/collections/update", update)
-            assert (error.code, error.data["details"]["path"]) == (-32602, "$.exclude[0]")
+        name = await add(client, folder, include=["[a-"], exclude=patterns)
+        assert paths(await search(client, "walrus")) == []
+        (status,) = (await client.request("knowledge/status", {}))["collections"]
+        told = [(one["file"], one["line"], one["pattern"]) for one in status["bad_patterns"]]
+        expected = [("exclude", number, pattern) for number, pattern in enumerate(patterns, 1)]
+        assert told == [*expected, ("include", 1, "[a-")]
+        await client.request("knowledge/collections/update", {"collection_id": name, "include": []})
+        await drain(client)
+        assert paths(await search(client, "walrus")) == ["a.md"]
 
 
 @journey

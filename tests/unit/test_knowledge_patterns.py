@@ -10,7 +10,7 @@ from spawned import on_posix
 
 from gateway.files.safe_open import SafeFolder
 from knowledge.walk import pattern_files
-from knowledge.walk.patterns import LeftOut, PatternList, is_pattern
+from knowledge.walk.patterns import LeftOut, PatternList
 from knowledge.walk.walking import Walk, WalkLimits, rules_of
 
 CHOICES: dict[str, list[str]] = {"include": [], "exclude": []}
@@ -177,8 +177,9 @@ def test_texts_that_can_match_nothing_are_no_patterns() -> None:
         "[z-a]",
         "x" * 2000,
     ]
-    assert [text for text in refused if is_pattern(text)] == []
-    assert [text for text in ("a", "\\#a", "\t", "!a", "**", "[!a]", "a ") if not is_pattern(text)] == []
+    told = PatternList("exclude", "", refused, is_chosen=True).bad
+    assert [one.line for one in told] == [*range(1, len(refused) + 1)]
+    assert PatternList("exclude", "", ["a", "\\#a", "\t", "!a", "**", "[!a]", "a "], is_chosen=True).bad == []
 
 
 def test_a_file_of_patterns_that_cannot_be_read_whole_is_told_and_shuts_its_folder(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from protocol import methods as m
 from protocol.errors import GatewayError
 from protocol.files.collections import Collection
 
-SEPARATORS = tuple(mark for mark in (os.sep, os.altsep) if mark is not None)
+SEPARATORS = (os.sep, os.altsep or os.sep)
 
 
 def is_path(text: str) -> bool:
