@@ -330,7 +330,7 @@ class Turns:
         )
 
     async def turn_tool_call(self, params: ToolCallParams) -> ToolCallResult:
-        """Run one of the gateway's tools; the same `call_id` again gives the same answer."""
+        """Run one of the gateway's tools; the same `call_id` again gives the same answer, a quoted file as it is."""
         active = self._life.running.get(params.turn_id)
         if active is None or active.hosted is None or active.is_ending:
             raise await self._absence(params.turn_id)

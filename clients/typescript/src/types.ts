@@ -1744,6 +1744,7 @@ export interface ForgetResult {
  */
 export interface Freshness {
   state: "live" | "scanned" | "stale";
+  /** Unix time in milliseconds, UTC. */
   scanned_at: number | null;
   pending_files: number;
 }

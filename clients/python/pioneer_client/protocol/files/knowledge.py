@@ -378,7 +378,7 @@ class Freshness(Wire):
     """
 
     state: Literal["live", "scanned", "stale"]
-    scanned_at: int | None
+    scanned_at: At | None
     pending_files: int
 
 
