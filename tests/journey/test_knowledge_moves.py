@@ -72,8 +72,14 @@ class Notes:
         while not any(one["path"].startswith(f"{folder}/") for one in await self.files()):
             pass
 
+    async def move_by_scan(self) -> None:
+        """Rename `d` to `e`, and return when a scan has moved the files; the watch may not know of it."""
+        (self.root / "d").rename(self.root / "e")
+        await self.call("knowledge/collections/scan", collection_id="notes")
+        await self.until_at("e")
+
     async def check(self, folder: str) -> None:
-        """What was known of the files is known of those in this folder, and there are no others."""
+        """Require that all known of the files is known of those in this folder, and that there are no others."""
         there = [f"{folder}/{name}" for name in NAMES]
         assert sorted((one["path"], one["state"]) for one in await self.files()) == [(one, "indexed") for one in there]
         assert await self.ids_of_files() == self.ids
@@ -117,9 +123,7 @@ async def test_knowledge_statement_05_a_folder_that_a_scan_moved_moves_on_before
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     async with watched_notes_in(tmp_path, monkeypatch) as notes:
-        (notes.root / "d").rename(notes.root / "e")
-        await notes.call("knowledge/collections/scan", collection_id="notes")
-        await notes.until_at("e")
+        await notes.move_by_scan()
         (notes.root / "e").rename(notes.root / "f")
         while "f" not in {one["path"][0] for one in await notes.files()}:
             await notes.drain()
@@ -152,9 +156,7 @@ async def test_files_of_a_folder_that_its_watch_never_knew_are_missed_when_it_go
     tmp_path: Path, monkeypatch: Any
 ) -> None:
     async with watched_notes_in(tmp_path, monkeypatch) as notes:
-        (notes.root / "d").rename(notes.root / "e")
-        await notes.call("knowledge/collections/scan", collection_id="notes")
-        await notes.until_at("e")
+        await notes.move_by_scan()
         shutil.rmtree(notes.root / "e")
         write(notes.root, {"after.md": "A walrus.\n"})
         while "after.md" not in {one["path"] for one in await notes.files()}:
@@ -202,7 +204,7 @@ async def test_knowledge_statement_05_a_folder_that_moves_behind_a_look_is_no_ot
 
 @journey
 async def test_a_file_that_is_deleted_is_no_reason_for_a_scan(tmp_path: Path, monkeypatch: Any) -> None:
-    """Where nothing but folders lies in the root it is not empty; were it, the drive might be lost."""
+    """A root with nothing but folders in it is not empty; were it, the drive might be lost."""
     async with notes_in(tmp_path) as notes:
         (notes.root / "other.md").unlink()
         await notes.scan()
@@ -237,7 +239,7 @@ async def test_a_scan_misses_no_file_that_another_process_has_found_at_its_new_p
 
 @journey
 async def test_a_scan_and_a_look_of_one_collection_take_turns(tmp_path: Path, monkeypatch: Any) -> None:
-    """What a scan saw is stored at its end; a look in between would move the files on to where they are."""
+    """A scan stores at its end what it saw; a look in between would move the files on to where they are."""
     async with notes_in(tmp_path) as notes:
         scanner, end = notes.app.knowledge.house.scanner, Scanner._end
         looks: list[Any] = []

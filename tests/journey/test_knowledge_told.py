@@ -1,21 +1,15 @@
 """Answers and notices about files: of a folder out of reach, of files that wait or are withheld, of changes."""
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from in_process import Served
 from mcp_stage import McpDen, data_of, failure_of
+from served_notes import serve_notes
 from spawned import Den, drain, every, hello, journey, refusal
 from test_knowledge import add, search, write
 
-from gateway.home.starting import Options
-from gateway.process import running
 from gateway.wire.client import GatewayClient
-from knowledge.rows.collections import find_collection
-from knowledge.rows.files import fail_file, find_file, miss_file, renew_files
-from protocol.seams.ports import Tx
 
 LATER = 2**50
 FAILED = {"attempts": 1, "deaths": 0, "next_run_at": LATER}
@@ -79,66 +73,32 @@ async def test_an_assistant_is_not_told_that_a_file_is_gone_whose_folder_is_away
 async def test_a_file_that_waits_after_a_failure_is_tried_again_on_request(tmp_path: Path) -> None:
     folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "b.md": "The walrus wakes.\n"})
     den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
-    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
-        served = Served(app)
-        call = served.pair.call
-        await served.pair.hello("ws_here")
-        await call("knowledge/collections/add", path=str(folder), collection_id="notes")
-        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
-
-        def fail(tx: Tx, deaths: int = 0) -> None:
-            known = find_collection(tx, "notes")
-            file = find_file(tx, known.id, "b.md") if known is not None else None
-            assert file is not None
-            seen = (folder / "b.md").stat()
-            stamp = {"device": seen.st_dev, "inode": seen.st_ino, "size": seen.st_size, "mtime_ns": seen.st_mtime_ns}
-            renew_files(tx, [{"id": file.id, "kind": "markdown", "language": None, "now": 0, **stamp}])
-            values = {"id": file.id, "state": "pending", "reason": None, "error": "permission_denied"}
-            fail_file(tx, {**values, **FAILED, "deaths": deaths})
-
-        await app.base.database.write(fail)
-        states = [one["state"] for one in (await call("knowledge/files", collection_id="notes"))["files"]]
-        assert states == ["indexed", "pending"]
-        assert (await call("knowledge/retry", collection_id="notes"))["requeued"] == 1
-        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
-        files = (await call("knowledge/files", collection_id="notes"))["files"]
+    async with serve_notes(folder, den) as notes:
+        await notes.fail("b.md", "permission_denied")
+        assert [one["state"] for one in await notes.files()] == ["indexed", "pending"]
+        assert (await notes.call("knowledge/retry", collection_id="notes"))["requeued"] == 1
+        await notes.drain()
+        files = await notes.files()
         assert [(one["state"], one["attempt_count"], one["last_error"]) for one in files] == [("indexed", 0, None)] * 2
-        assert (await call("knowledge/retry", file_id=files[1]["file_id"]))["requeued"] == 0
+        assert (await notes.call("knowledge/retry", file_id=files[1]["file_id"]))["requeued"] == 0
         for deaths, state in ((0, "indexed"), (1, "pending")):  # a scan tries no file at which readers ended
-            await app.base.database.write(partial(fail, deaths=deaths))
-            await call("knowledge/collections/scan", collection_id="notes")
-            assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
-            files = (await call("knowledge/files", collection_id="notes", prefix="b.md"))["files"]
-            assert [one["state"] for one in files] == [state]
-        served.pair.end()
-        await served.task
+            await notes.fail("b.md", "permission_denied", deaths=deaths)
+            await notes.call("knowledge/collections/scan", collection_id="notes")
+            await notes.drain()
+            assert [one["state"] for one in await notes.files(prefix="b.md")] == [state]
 
 
 @journey
 async def test_a_file_that_is_back_is_read_before_a_scan_finds_it_again(tmp_path: Path) -> None:
     folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n", "b.md": "The walrus wakes.\n"})
     den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
-    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
-        served = Served(app)
-        call = served.pair.call
-        await served.pair.hello("ws_here")
-        await call("knowledge/collections/add", path=str(folder), collection_id="notes")
-        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
-
-        def miss(tx: Tx) -> None:
-            known = find_collection(tx, "notes")
-            file = find_file(tx, known.id, "a.md") if known is not None else None
-            assert file is not None
-            miss_file(tx, file.id, None)
-
-        await app.base.database.write(miss)
-        read = await call("knowledge/read", collection_id="notes", path="a.md")
+    async with serve_notes(folder, den) as notes:
+        await notes.miss("a.md")
+        read = await notes.call("knowledge/read", collection_id="notes", path="a.md")
         assert (read["text"], read["state"]) == ("The walrus sleeps.\n", "same")
         (folder / "a.md").unlink()
-        read = await call("knowledge/read", collection_id="notes", path="a.md")
+        read = await notes.call("knowledge/read", collection_id="notes", path="a.md")
         assert (read["text"], read["state"]) == ("", "gone")
-        served.pair.end()
-        await served.task
 
 
 @journey

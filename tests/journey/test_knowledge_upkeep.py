@@ -11,18 +11,13 @@ from typing import Any
 import apsw
 import pytest
 from guidance_stage import GuidedDen, agent, put
-from in_process import Served
 from leak_rows import ROWS, TOOL_ROWS
+from served_notes import serve_notes
 from spawned import Den, drain, every, hello, journey, on_posix, take_turn
 from test_knowledge import add, paths, search, write
 from test_leaks import filled, names_of_nobody, outcome
 
-from gateway.home.starting import Options
-from gateway.process import running
 from gateway.wire.client import console_script
-from knowledge.rows.collections import find_collection
-from knowledge.rows.files import fail_file, find_file, renew_files
-from protocol.seams.ports import Tx
 
 
 @journey
@@ -83,34 +78,16 @@ async def test_knowledge_what_a_note_keeps_out_of_itself_is_shown_no_more_at_onc
 async def test_knowledge_what_a_note_keeps_out_of_itself_is_not_shown_while_it_waits_to_be_read(tmp_path: Path) -> None:
     folder = write(tmp_path / "notes", {"a.md": "The walrus sleeps.\n"})
     den = Den(tmp_path / "den", config="[gateway.knowledge]\nwatch_enabled = false\n")
-    async with running(Options(home=den.home, config=den.config, log_level="error")) as app:
-        served = Served(app)
-        call = served.pair.call
-        await served.pair.hello("ws_here")
-        await call("knowledge/collections/add", path=str(folder), collection_id="notes")
-        assert (await call("gateway/drain", timeout_ms=30_000))["idle"]
+    async with serve_notes(folder, den) as notes:
         write(folder, {"a.md": "---\nknowledge: false\n---\nThe walrus sleeps.\n"})
-        seen = (folder / "a.md").stat()
-
-        def wait(tx: Tx) -> None:
-            known = find_collection(tx, "notes")
-            file = find_file(tx, known.id, "a.md") if known is not None else None
-            assert file is not None
-            stamp = {"device": seen.st_dev, "inode": seen.st_ino, "size": seen.st_size, "mtime_ns": seen.st_mtime_ns}
-            renew_files(tx, [{"id": file.id, "kind": "markdown", "language": None, "now": 0, **stamp}])
-            values = {"id": file.id, "state": "pending", "reason": None, "error": "changing"}
-            fail_file(tx, {**values, "attempts": 1, "deaths": 0, "next_run_at": 2**50})
-
-        await app.base.database.write(wait)
+        await notes.fail("a.md", "changing")
         for _ in range(2):
-            assert (await call("knowledge/files", collection_id="notes"))["files"][0]["state"] == "pending"
-            assert (await call("knowledge/search", query="walrus", source="file"))["hits"] == []
-        thread_id = (await call("thread/start"))["thread"]["thread_id"]
+            assert (await notes.files())[0]["state"] == "pending"
+            assert (await notes.call("knowledge/search", query="walrus", source="file"))["hits"] == []
+        thread_id = (await notes.call("thread/start"))["thread"]["thread_id"]
         asked = [{"type": "text", "text": "Does my note say that the walrus sleeps?"}]
-        prepared = await call("turn/prepare", thread_id=thread_id, input=asked)
+        prepared = await notes.call("turn/prepare", thread_id=thread_id, input=asked)
         assert "The walrus sleeps." not in json.dumps(prepared)
-        served.pair.end()
-        await served.task
 
 
 @journey
