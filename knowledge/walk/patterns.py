@@ -201,7 +201,7 @@ class Rules:
         self._defaults = _build_fixed_list("defaults", DEFAULTS)
         self._exclude = PatternList("exclude", "", exclude, is_chosen=True)
         self._include = PatternList("include", "", include, with_below=True, is_chosen=True)
-        self._is_chosen = bool(include)  # also where no line of it is a pattern: then nothing is included
+        self._has_include = bool(include)  # also where no line of it is a pattern: then nothing is included
         self._follows_git = follows_git
         self._above = max((one.above for one in of_git), key=len, default="").casefold()
         self.of_folders: tuple[PatternList, ...] = ()
@@ -250,7 +250,7 @@ class Rules:
             found = next((found for one in self.deciding.lists if (found := one.find(asked)) is not None), None)
             if found is not None and found[0]:
                 return LeftOut("excluded" if found[1].file in {"exclude", "defaults"} else "ignored", found[1])
-        if self._is_chosen and not is_folder:
+        if self._has_include and not is_folder:
             included = self._include.find(asked)
             if included is None or not included[0]:
                 return LeftOut("not_included")

@@ -11,8 +11,6 @@ from test_knowledge import add, search, write
 
 from gateway.wire.client import GatewayClient
 
-LATER = 2**50
-FAILED = {"attempts": 1, "deaths": 0, "next_run_at": LATER}
 KINDS = ("added", "changed", "moved", "removed")
 
 
